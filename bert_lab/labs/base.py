@@ -1,0 +1,116 @@
+"""What every lab shares: one look, a header, controls, the result, and an error line.
+
+A lab's callbacks set the value of HTML and Image widgets and nothing else: no printing, no Output widget, so that a
+notebook's stored outputs stay the same from run to run. An exception in a callback shows in the lab's error line, and
+the lab stays usable.
+"""
+
+import html
+import re
+
+import ipywidgets as widgets
+
+from bert_lab.palette import BLUE, GREEN, VERMILLION
+
+# One look for all labs, at a size that can be read on a projector. The variables are those of JupyterLab's themes, so
+# that a dark theme is followed; the second value serves pages that have none.
+STYLE = f"""<style>
+.bert-lab {{
+  --jp-widgets-font-size: 16px; --jp-widgets-inline-height: 34px; --jp-widgets-radio-item-height: 30px;
+  --jp-widgets-inline-label-width: 110px;
+  font-size: 16px; line-height: 1.5; max-width: 62em; margin: 6px 0; padding: 10px 16px 12px; box-sizing: border-box;
+  border: 1px solid var(--jp-border-color2, #bbb); border-left: 5px solid {BLUE}; border-radius: 4px;
+  background: var(--jp-layout-color1, #fff); color: var(--jp-content-font-color1, #111); overflow: visible;
+}}
+.bert-lab .widget-html-content, .bert-lab .jupyter-widgets {{ font-size: 16px; line-height: 1.5; }}
+.bert-lab .widget-html, .bert-lab .widget-html-content {{ height: auto; overflow: visible; white-space: normal; }}
+.bert-lab .widget-html > .widget-label {{ display: none; }}
+.bert-lab .jupyter-button {{ height: 36px; line-height: 34px; min-width: 96px; font-size: 16px; border-radius: 4px; }}
+.bert-lab :focus-visible {{ outline: 3px solid {BLUE}; outline-offset: 2px; }}
+.bert-lab .bl-title {{ font-weight: 700; color: {BLUE}; margin-right: .4em; }}
+.jp-mod-dark .bert-lab .bl-title, [data-jp-theme-light="false"] .bert-lab .bl-title {{ color: #56B4E9; }}
+.bert-lab code {{ font-size: 95%; background: var(--jp-layout-color2, #eee); padding: 0 .2em; border-radius: 3px; }}
+.bert-lab ul {{ margin: .3em 0 0; padding-left: 1.3em; }}
+.bert-lab table {{ border-collapse: collapse; margin: .4em 0; font-size: 16px; }}
+.bert-lab th, .bert-lab td {{ padding: 3px 10px; text-align: left; border-bottom: 1px solid var(--jp-border-color2, #bbb); }}
+</style>"""
+
+
+def inline_html(text: str) -> str:
+    """HTML of one line of plain text, where `backticks` mark code and everything else is shown as it is written."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def inline_text(text: str) -> str:
+    """The same line without its backticks, for places that show plain text only."""
+    return re.sub(r"`([^`]+)`", r"\1", text)
+
+
+def good(word: str) -> str:
+    """HTML of a word of approval: green, and never told by the color alone."""
+    return f'<b style="color:{GREEN}">{html.escape(word)}</b>'
+
+
+def bad(word: str) -> str:
+    """HTML of a word of warning: red, and never told by the color alone."""
+    return f'<b style="color:{VERMILLION}">{html.escape(word)}</b>'
+
+
+class Lab(widgets.VBox):
+    """A widget made of a header, rows of controls, a result and an error line.
+
+    A subclass passes its parts to `__init__`, computes in `draw()`, and calls `watch(control)` for each control whose
+    value changes the result. `draw()` sets the values of the result widgets and may raise: the error line shows it.
+    `as_text()` and `as_html()` say in plain text and in HTML what the lab shows now; both must be the same on every
+    machine, since they are what a notebook stores.
+
+    title and how_to: one line each, where `backticks` mark code.
+    """
+
+    def __init__(self, title: str, how_to: str, controls: list[widgets.Widget], result: list[widgets.Widget]):
+        header = widgets.HTML(
+            f'{STYLE}<span class="bl-title">{inline_html(title)}</span> {inline_html(how_to)}'
+        )
+        self.title = title
+        self.how_to = how_to
+        self.error = widgets.HTML("")
+        super().__init__([header, *controls, *result, self.error])
+        self.add_class("bert-lab")
+
+    def watch(self, *controls: widgets.ValueWidget) -> None:
+        """Redraw whenever the value of one of these controls changes."""
+        for control in controls:
+            control.observe(self.refresh, names="value")
+
+    def refresh(self, _change=None) -> None:
+        """Draw anew; show an exception in the error line."""
+        self.guard(self.draw)
+
+    def guard(self, action) -> None:
+        """Run `action()`; an exception becomes the text of the error line, and success clears it."""
+        try:
+            action()
+        except Exception as problem:
+            self.error.value = f'<div role="alert">{bad(f"{type(problem).__name__}: {problem}")}</div>'
+        else:
+            self.error.value = ""
+
+    def draw(self) -> None:
+        """Compute the result from the controls' values and put it into the result widgets."""
+        raise NotImplementedError
+
+    def as_text(self) -> str:
+        """What the lab shows now, as plain text: the same on every machine."""
+        return f"{inline_text(self.title)}: {inline_text(self.how_to)}"
+
+    def as_html(self) -> str:
+        """What the lab shows now, as HTML without scripts or pictures: the same on every machine."""
+        return (
+            f"<p><b>{inline_html(self.title)}</b>: {inline_html(self.how_to)}"
+            " <i>(Run this cell in JupyterLab to use it.)</i></p>"
+        )
+
+    def _repr_mimebundle_(self, **kwargs) -> dict:
+        # The widget where one can be shown; its static picture in a printed page or before the cell is run.
+        bundle = super()._repr_mimebundle_(**kwargs)
+        return {**bundle, "text/plain": self.as_text(), "text/html": self.as_html()}

@@ -1,0 +1,1 @@
+"""The exercises of the book: one table a chapter, in chNN.py."""
