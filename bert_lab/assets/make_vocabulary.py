@@ -1,0 +1,87 @@
+"""How the book's vocabulary was made: `python -m bert_lab.assets.make_vocabulary OUT.txt`.
+
+Trains an uncased WordPiece vocabulary on the Python manual (`pydoc_data.topics`), on the docstrings of the
+standard library, and on a page of everyday words that manuals hardly use. Another Python has another manual,
+and training breaks ties by chance, so a second run gives a slightly different file: the committed `vocab.txt`
+is the vocabulary.
+"""
+
+import ast
+import string
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from pydoc_data.topics import topics
+
+from bert_lab.wordpiece import WordPieceTokenizer
+
+VOCAB_SIZE = 4000
+
+# Python's manual has no cats. Each of these words is counted this often, so that it becomes a piece.
+EVERYDAY_COUNT = 300
+EVERYDAY = """
+cat cats dog dogs mat sat sit bird birds fish tree trees garden house door window room table chair bed book
+books letter story song city street road river sea water rain snow sun moon star sky day night morning evening
+week month year today yesterday hour king queen girl boy man men woman women child children friend friends
+mother father sister brother family teacher student school doctor farmer baker people food bread milk tea
+coffee cake apple fruit dinner breakfast paper pen box car train bus boat ship money market shop hand hands
+head eye eyes heart good bad new old big small long short young happy sad hot cold warm red green blue black
+white full empty loud quiet fast slow rich poor hungry tired clean dirty sweet go goes went gone come came run
+runs ran walk walked play played playing eat ate drink drank sleep slept see saw hear heard say said says tell
+told ask asked think thought know knew love loved like liked want wanted give gave take took make made buy
+bought sell sold open opened close closed read write wrote sing sang live lived work worked learn learned
+teach taught look looked find found lost fell stood stopped began waited he she they we you his her their our
+my your him them me us who where when why how every many much few some very well mask masks masked token
+tokens sentence sentences word words blank blanks hidden fill filled guess hide always never often again
+together home away near under over behind between after before while because until
+"""
+
+# One character a piece, so that plain English never needs [UNK]. Anything else than ASCII here is common
+# typography.
+ALPHABET = (
+    string.ascii_lowercase + string.digits + string.punctuation + "\u2013\u2014\u2018\u2019\u201c\u201d\u2026"
+)
+
+# Parts of the standard library that are not written to be read: tests, the editor, other people's packages.
+SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "pydoc_data"}
+
+
+def docstrings(root: Path) -> Iterator[str]:
+    """Yield the docstrings of the modules, classes and functions under `root`, file by file in name order."""
+    for path in sorted(root.rglob("*.py")):
+        if SKIPPED.isdisjoint(path.relative_to(root).parts):
+            yield from docstrings_of(path.read_bytes())
+
+
+def docstrings_of(source: bytes) -> Iterator[str]:
+    """Yield the docstrings in one file's source, outermost first; source that does not parse has none."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield text
+
+
+def make(texts: Iterator[str] | list[str], vocab_size: int = VOCAB_SIZE) -> list[str]:
+    """Return the pieces of a vocabulary trained on `texts` and the everyday words, special tokens first."""
+    everyday = [EVERYDAY] * EVERYDAY_COUNT
+    tok = WordPieceTokenizer.train([*texts, *everyday], vocab_size, alphabet=ALPHABET)
+    return tok.vocab
+
+
+def main(arguments: list[str]) -> None:
+    """Make the vocabulary and write it to the file named by the one argument."""
+    (out,) = arguments
+    library = Path(sysconfig.get_paths()["stdlib"])
+    pieces = make([*topics.values(), *docstrings(library)])
+    Path(out).write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
+    print(f"{len(pieces)} pieces -> {out}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
