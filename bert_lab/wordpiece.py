@@ -182,7 +182,11 @@ class WordPieceTokenizer:
 
         Anything but strings raises TypeError; a lone surrogate, which is not a character, raises ValueError.
         """
-        return self.encode_batch([text if pair is None else (text, pair)])[0]
+        _check_text("text", text)
+        if pair is None:
+            return self.encode_batch([text])[0]
+        _check_text("pair", pair)
+        return self.encode_batch([(text, pair)])[0]
 
     def encode_batch(self, texts: Iterable[str | tuple[str, str]]) -> list[list[int]]:
         """Return the ids of each text, as `encode` does; a text may be a pair: two strings in a tuple."""
