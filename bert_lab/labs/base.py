@@ -1,49 +1,78 @@
 """What every lab shares: one look, a header, controls, the result, and an error line.
 
-A lab's callbacks set the value of HTML and Image widgets and nothing else: no printing, no Output widget, so that a
-notebook's stored outputs stay the same from run to run. An exception in a callback shows in the lab's error line, and
-the lab stays usable.
+A lab's callbacks set the value of HTML and Image widgets and nothing else: no printing, no Output widget, so
+that a notebook's stored outputs stay the same from run to run. An exception in a callback shows in the lab's
+error line, and the lab stays usable.
 """
 
 import html
 import re
+from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from bert_lab.palette import BLUE, GREEN, VERMILLION
+from bert_lab.palette import BLUE, GREEN, SKY, VERMILLION
 
-# One look for all labs, at a size that can be read on a projector. The variables are those of JupyterLab's themes, so
-# that a dark theme is followed; the second value serves pages that have none.
+# One look for all labs, at a size that can be read on a projector. The variables are those of JupyterLab's
+# themes, so that a dark theme is followed; the second value serves pages that have none.
 STYLE = f"""<style>
 .bert-lab {{
   --jp-widgets-font-size: 16px; --jp-widgets-inline-height: 34px; --jp-widgets-radio-item-height: 30px;
   --jp-widgets-inline-label-width: 110px;
-  font-size: 16px; line-height: 1.5; max-width: 62em; margin: 6px 0; padding: 10px 16px 12px; box-sizing: border-box;
+  font-size: 16px; line-height: 1.5; max-width: 62em; box-sizing: border-box; overflow: visible;
+  margin: 6px 0; padding: 10px 16px 12px;
   border: 1px solid var(--jp-border-color2, #bbb); border-left: 5px solid {BLUE}; border-radius: 4px;
-  background: var(--jp-layout-color1, #fff); color: var(--jp-content-font-color1, #111); overflow: visible;
+  background: var(--jp-layout-color1, #fff); color: var(--jp-content-font-color1, #111);
 }}
 .bert-lab .widget-html-content, .bert-lab .jupyter-widgets {{ font-size: 16px; line-height: 1.5; }}
-.bert-lab .widget-html, .bert-lab .widget-html-content {{ height: auto; overflow: visible; white-space: normal; }}
+.bert-lab .widget-html, .bert-lab .widget-html-content {{
+  height: auto; overflow: visible; white-space: normal;
+}}
 .bert-lab .widget-html > .widget-label {{ display: none; }}
-.bert-lab .jupyter-button {{ height: 36px; line-height: 34px; min-width: 96px; font-size: 16px; border-radius: 4px; }}
+.bert-lab .jupyter-button {{
+  height: 36px; line-height: 34px; min-width: 96px; font-size: 16px; border-radius: 4px;
+}}
 .bert-lab :focus-visible {{ outline: 3px solid {BLUE}; outline-offset: 2px; }}
 .bert-lab .bl-title {{ font-weight: 700; color: {BLUE}; margin-right: .4em; }}
-.jp-mod-dark .bert-lab .bl-title, [data-jp-theme-light="false"] .bert-lab .bl-title {{ color: #56B4E9; }}
-.bert-lab code {{ font-size: 95%; background: var(--jp-layout-color2, #eee); padding: 0 .2em; border-radius: 3px; }}
+[data-jp-theme-light="false"] .bert-lab .bl-title {{ color: {SKY}; }}
+.bert-lab code {{
+  font-size: 95%; background: var(--jp-layout-color2, #eee); padding: 0 .2em; border-radius: 3px;
+}}
 .bert-lab ul {{ margin: .3em 0 0; padding-left: 1.3em; }}
 .bert-lab table {{ border-collapse: collapse; margin: .4em 0; font-size: 16px; }}
-.bert-lab th, .bert-lab td {{ padding: 3px 10px; text-align: left; border-bottom: 1px solid var(--jp-border-color2, #bbb); }}
+.bert-lab th, .bert-lab td {{
+  padding: 3px 10px; text-align: left; border-bottom: 1px solid var(--jp-border-color2, #bbb);
+}}
 </style>"""
 
 
 def inline_html(text: str) -> str:
-    """HTML of one line of plain text, where `backticks` mark code and everything else is shown as it is written."""
+    """HTML of one line of plain text, where `backticks` mark code and the rest is shown as written."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def inline_text(text: str) -> str:
     """The same line without its backticks, for places that show plain text only."""
     return re.sub(r"`([^`]+)`", r"\1", text)
+
+
+def as_table(rows: Sequence[tuple[str, str]]) -> str:
+    """HTML of a table of names and texts, in which `backticks` mark code."""
+    cells = "".join(
+        f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
+        f'<td style="text-align:left">{inline_html(text)}</td></tr>'
+        for name, text in rows
+    )
+    return f"<table>{cells}</table>"
+
+
+def digits(u: float, thresholds: Sequence[float], least: int = 4) -> str:
+    """A uniform in as few decimals, from `least` on, as leave it on its side of 1 and of each threshold."""
+    for places in range(least, 33):
+        text = f"{u:.{places}f}"
+        if all((float(text) < t) == (u < t) for t in [*thresholds, 1.0]):
+            break
+    return text
 
 
 def good(word: str) -> str:
@@ -59,10 +88,10 @@ def bad(word: str) -> str:
 class Lab(widgets.VBox):
     """A widget made of a header, rows of controls, a result and an error line.
 
-    A subclass passes its parts to `__init__`, computes in `draw()`, and calls `watch(control)` for each control whose
-    value changes the result. `draw()` sets the values of the result widgets and may raise: the error line shows it.
-    `as_text()` and `as_html()` say in plain text and in HTML what the lab shows now; both must be the same on every
-    machine, since they are what a notebook stores.
+    A subclass passes its parts to `__init__`, computes in `draw()`, and calls `watch(control)` for each
+    control whose value changes the result. `draw()` sets the values of the result widgets and may raise: the
+    error line shows it. `as_text()` and `as_html()` say in plain text and in HTML what the lab shows now;
+    both must be the same on every machine, since they are what a notebook stores.
 
     title and how_to: one line each, where `backticks` mark code.
     """

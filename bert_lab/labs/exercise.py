@@ -1,7 +1,7 @@
 """Exercises: `check(name, answer)` says whether an answer is right, and what differs when it is not.
 
-The exercises of chapter NN stand in `bert_lab/labs/exercises/chNN.py`, in a table `EXERCISES` from a name such as
-"2.1" (chapter 2, exercise 1) to an `Exercise`:
+The exercises of chapter NN stand in `bert_lab/labs/exercises/chNN.py`, in a table `EXERCISES` from a name
+such as "2.1" (chapter 2, exercise 1) to an `Exercise`:
 
     EXERCISES = {
         "1.1": Exercise(
@@ -14,9 +14,9 @@ The exercises of chapter NN stand in `bert_lab/labs/exercises/chNN.py`, in a tab
         ),
     }
 
-A judge takes the answer and returns None when it is right, else a hint: one sentence that says what differs and not
-what the answer is. `value` and `function` make the usual ones; any function of that form will do. A judge may raise:
-`check` then says that the answer could not be read, and the reader never sees a stack trace.
+A judge takes the answer and returns None when it is right, else a hint: one sentence that says what differs
+and not what the answer is. `value` and `function` make the usual ones; any function of that form will do. A
+judge may raise: `check` then says that the answer could not be read, and the reader never sees a stack trace.
 """
 
 import dataclasses
@@ -39,8 +39,8 @@ class Exercise:
 def check(name: str, answer: object) -> None:
     """Print whether `answer` to the exercise `name` is right, with a hint if it is not.
 
-    None is "not tried yet". Any answer gets a sentence and none raises. Raises TypeError or ValueError if there is no
-    exercise of that name.
+    None is "not tried yet". Any answer gets a sentence and none raises. Raises TypeError or ValueError if
+    there is no exercise of that name.
     """
     status, sentence = verdict(name, answer)
     print(f"Exercise {name}: {status}" + (f". {sentence}" if sentence else ""))
@@ -86,9 +86,10 @@ def value(
 ) -> Callable[[object], str | None]:
     """A judge for a number, a text, or a list of them (nested lists for more axes).
 
-    Numbers are equal when they differ by at most `tol` (and a rounding error); 5, 5.0 and a NumPy 5 are one number,
-    a tuple and an array are lists, and texts are compared without case and outer spaces. hints: pairs (wrong answer,
-    sentence) for the mistakes one expects; otherwise: a sentence added to what differs for any other wrong answer.
+    Numbers are equal when they differ by at most `tol` (and a rounding error); 5, 5.0 and a NumPy 5 are one
+    number, a tuple and an array are lists, and texts are compared without case and outer spaces. hints: pairs
+    (wrong answer, sentence) for the mistakes one expects; otherwise: a sentence added to what differs for any
+    other wrong answer.
     """
     target = _plain(expected)
 
@@ -113,8 +114,8 @@ def function(
 ) -> Callable[[object], str | None]:
     """A judge for a function the reader writes.
 
-    cases: triples (what is tried, a function that makes fresh arguments, expected result); the first case that differs
-    is named in the hint. Results are compared as `value` does.
+    cases: triples (what is tried, a function that makes fresh arguments, expected result); the first case
+    that differs is named in the hint. Results are compared as `value` does.
     """
 
     def judge(answer: object) -> str | None:
@@ -147,7 +148,7 @@ def _plain(thing: object) -> object:
 
 
 def _difference(given: object, target: object, tol: float) -> str | None:
-    """What differs between two plain things in one sentence, without saying what was expected; None if equal."""
+    """What differs between two plain things, without saying what was expected; None if they are equal."""
     if isinstance(target, list):
         return _list_difference(given, target, tol)
     if isinstance(target, bool):
@@ -195,11 +196,13 @@ def _kind(thing: object) -> str:
         dict: "a dict",
         set: "a set",
     }
+    if isinstance(thing, numbers.Real) and not isinstance(thing, bool):
+        return f"a number ({thing})"
     if type(thing) in (str, bool):
         return f"{words[type(thing)]} ({thing!r})" if len(repr(thing)) < 40 else words[type(thing)]
     if callable(thing):
         return "a function or class"
-    return words.get(type(thing), f"a {type(thing).__name__}")
+    return words.get(type(thing), f"a thing of type {type(thing).__name__}")
 
 
 def _digits(number: numbers.Real) -> str:

@@ -20,8 +20,8 @@ from bert_lab.labs.base import Lab, bad, good, inline_html, inline_text
 class Prediction(Lab):
     """The question, its choices as radio buttons, and a button that commits the reader to one of them.
 
-    `choice` is what the reader committed to, or None; `correct` is True, False or, before that, None. Both live in the
-    running notebook alone: run the cell again to answer anew.
+    `choice` is what the reader committed to, or None; `correct` is True, False or, before that, None. Both
+    live in the running notebook alone: run the cell again to answer anew.
     """
 
     def __init__(self, question: str, options: list[tuple[str, str]], right: str):
@@ -85,13 +85,13 @@ class Prediction(Lab):
 def predict(question: str, options: list[tuple[str, str]], *, right: str) -> Prediction:
     """Ask the reader to predict a result, and show the truth after they commit to a choice.
 
-    question: one or two sentences. options: at least two pairs (choice, sentence), where the sentence says why the
-    choice is right or wrong, shown after the commit. right: the choice that is right. In all of them `backticks` mark
-    code, and the choices must differ. Let the call be the last line of its cell; in a test run, and printed, it shows
-    the question and the choices.
+    question: one or two sentences. options: at least two pairs (choice, sentence), where the sentence says
+    why the choice is right or wrong, shown after the commit. right: the choice that is right. In all of them
+    `backticks` mark code, and the choices must differ. Let the call be the last line of its cell; in a test
+    run, and printed, it shows the question and the choices.
 
-    Raises TypeError if a part is no text or options is no list of pairs; ValueError if a text is blank, a choice comes
-    twice, fewer than two are given, or `right` is none of them.
+    Raises TypeError if a part is no text or options is no list of pairs; ValueError if a text is blank, a
+    choice comes twice, fewer than two are given, or `right` is none of them.
     """
     _text("question", question)
     if not isinstance(options, (list, tuple)):

@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from bert_lab.palette import BLUE, FATES
 
 PENDING = "."  # a position that masking has not come to yet
-_LOOKS = {**FATES, PENDING: ("#FFFFFF", "not visited yet")}
+CHOSEN = "?"  # picked, and what will be shown there is not drawn yet
+_LOOKS = {
+    **FATES,
+    PENDING: ("#FFFFFF", "not visited yet"),
+    CHOSEN: ("#FFFFFF", "picked, what to show is drawn next"),
+}
 
 _BOX = (
-    "display:inline-block;min-width:3.2em;margin:2px 4px 6px 0;padding:2px 8px 3px;border:{border};border-radius:4px;"
-    "background-color:{color};color:#000000;text-align:center;vertical-align:top;line-height:1.35;font-size:15px"
+    "display:inline-block;min-width:3.2em;margin:2px 4px 6px 0;padding:2px 8px 3px;border:{border};"
+    "border-radius:4px;background-color:{color};color:#000000;text-align:center;vertical-align:top;"
+    "line-height:1.35;font-size:15px"
 )
 
 
 class Strip:
-    """What `token_strip` draws, as an object a cell can end with: HTML on the page, plain text where there is none."""
+    """What `token_strip` draws, as an object a cell can end with: HTML on the page, plain text where there is
+    none."""
 
     def __init__(
         self,
@@ -83,21 +90,23 @@ def token_strip(
     at: int | None = None,
     legend: bool = True,
 ) -> str:
-    """HTML of a strip: a box a token, coloured and lettered by its fate, with a legend; it wraps when it is long.
+    """HTML of a strip: a box a token, coloured and lettered by its fate, with a legend; it wraps when it is
+    long.
 
-    tokens, fates, shown: one text each a position. A fate is a letter of `bert_lab.palette.FATES`, or "." for a
-    position not visited yet; shown is what the model sees (by default the tokens themselves), printed at picked
-    positions. at: the position to frame, or None.
-    Raises ValueError if the lengths differ or a fate is unknown.
+    tokens, fates, shown: one text each a position. A fate is a letter of `bert_lab.palette.FATES`, or "." for
+    a position not visited yet; shown is what the model sees (by default the tokens themselves), printed at
+    picked positions. at: the position to frame, or None. Raises ValueError if the lengths differ or a fate is
+    unknown.
     """
     return Strip(tokens, fates, shown, at=at, legend=legend)._repr_html_()
 
 
 def fates_of(ids, special_mask, inputs, labels, mask_id: int) -> list[str]:
-    """The letter of `bert_lab.palette.FATES` for each position of one row, [T] each, read off what masking returned.
+    """The letter of `bert_lab.palette.FATES` for each position of one row, [T] each, read off what masking
+    returned.
 
-    A random draw that happens to hit [MASK] or the token itself is lettered by what it shows, M or K: the arrays cannot
-    tell the difference, and nor can a model.
+    A random draw that happens to hit [MASK] or the token itself is lettered by what it shows, M or K: the
+    arrays cannot tell the difference, and nor can a model.
     """
     letters = []
     for original, special, shown, label in zip(ids, special_mask, inputs, labels, strict=True):
@@ -109,10 +118,13 @@ def fates_of(ids, special_mask, inputs, labels, mask_id: int) -> list[str]:
 
 
 def _legend() -> str:
-    keys = " ".join(
-        f'<span style="display:inline-block;margin-right:14px">'
-        f'<b style="display:inline-block;min-width:1.3em;padding:0 3px;border:1px solid #666666;border-radius:3px;'
-        f'background-color:{color};color:#000000;text-align:center">{html.escape(letter)}</b> {html.escape(meaning)}</span>'
+    key = (
+        "display:inline-block;min-width:1.3em;padding:0 3px;border:1px solid #666666;border-radius:3px;"
+        "color:#000000;text-align:center;background-color:"
+    )
+    entries = " ".join(
+        f'<span style="display:inline-block;margin-right:14px"><b style="{key}{color}">{letter}</b>'
+        f" {html.escape(meaning)}</span>"
         for letter, (color, meaning) in FATES.items()
     )
-    return f'<div style="font-size:13px;line-height:1.7">{keys}</div>'
+    return f'<div style="font-size:13px;line-height:1.7">{entries}</div>'

@@ -1,0 +1,255 @@
+"""The draw microscope: the masking of one sentence, one draw at a time."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import ipywidgets as widgets
+
+from bert_lab import masking
+from bert_lab.labs.base import Lab, as_table, digits, inline_text
+from bert_lab.labs.strip import CHOSEN, PENDING, Strip
+from bert_lab.rng import PCG32, sample_categorical
+from bert_lab.wordpiece import book_tokenizer, special_ids
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One draw of the masking of a row of T positions, and where it leaves the row.
+
+    position: index in the row; token: what stood there. kind: "pick", "action" or "below". raws: the raw
+    words it used, the rejected ones first. value: the uniform, or the integer that `below` gave. says: what
+    it decides, in one sentence. fates, shown: the row after it, [T] letters as for a token strip and [T] ids.
+    """
+
+    position: int
+    token: str
+    kind: str
+    raws: tuple[int, ...]
+    value: float | int
+    says: str
+    fates: tuple[str, ...]
+    shown: tuple[int, ...]
+
+
+class Recorder:
+    """A generator that passes the draws of a PCG32 on and keeps them.
+
+    `draws` lists them as (name, n, raw words, value); name is "uniform" or "below", and n is None for a
+    uniform.
+    """
+
+    def __init__(self, rng: PCG32):
+        self.rng = rng
+        self.draws: list[tuple[str, int | None, tuple[int, ...], float | int]] = []
+
+    def uniform(self) -> float:
+        """The generator's next uniform."""
+        return self._keep("uniform", None, lambda: self.rng.uniform())
+
+    def below(self, n: int) -> int:
+        """The generator's next integer below n."""
+        return self._keep("below", n, lambda: self.rng.below(n))
+
+    def _keep(self, name, n, draw):
+        again = self.rng.copy()
+        value = draw()
+        raws = []
+        while again != self.rng:  # the same words once more: `below` may have used several
+            raws.append(again.next_u32())
+        self.draws.append((name, n, tuple(raws), value))
+        return value
+
+
+def trace(
+    tokens: Sequence[str],
+    ids: Sequence[int],
+    special_mask: Sequence[int],
+    mask_id: int,
+    vocab: int,
+    p: float,
+    rng: PCG32,
+    name: Callable[[int], str] = str,
+) -> tuple[list[Step], list[int], list[int]]:
+    """Mask one row as `mlm_mask` does and say what each draw decides: (steps, inputs, labels).
+
+    tokens: T texts; ids, special_mask: [T]; mask_id, vocab, p: as `mlm_mask` has them; rng: a PCG32, which
+    moves on as far as `mlm_mask` moves it. name: id -> the token's text, for the sentence about a random id.
+    Returns a `Step` for each draw, and the row's inputs and labels, T ints each. Raises what `mlm_mask`
+    raises, and ValueError if the lengths differ.
+    """
+    if not len(tokens) == len(ids) == len(special_mask):
+        counts = f"{len(tokens)} tokens, {len(ids)} ids and {len(special_mask)} special flags"
+        raise ValueError(f"a trace needs as many ids and special flags as tokens, got {counts}")
+    steps, inputs, labels = [], [], []
+    fates = ["S" if special else PENDING for special in special_mask]
+    shown: list[int | None] = list(ids)
+    for t, token in enumerate(tokens):
+        recorder = Recorder(rng)
+        # Draws come position after position, so masking one position at a time is masking the row.
+        one_input, one_label = masking.mlm_mask(
+            ids[t : t + 1], special_mask[t : t + 1], mask_id, vocab, p, recorder
+        )
+        inputs.append(int(one_input[0]))
+        labels.append(int(one_label[0]))
+        for i, (kind, n, raws, value) in enumerate(recorder.draws):
+            if kind == "below":
+                fates[t], shown[t] = "R", value
+                says = f"{_rejections(raws, n)}{_hex(raws[-1])} mod {n} = {value}: show `{name(value)}`."
+            elif i == 0:
+                kind = "pick"
+                fates[t], says = _pick(value, p, token)
+            else:
+                kind = "action"
+                fates[t], says = _action(value, token)
+                shown[t] = {"M": mask_id, "R": None, "K": ids[t]}[fates[t]]
+            steps.append(Step(t, token, kind, raws, value, says, tuple(fates), tuple(shown)))
+    return steps, inputs, labels
+
+
+def _pick(u: float, p: float, token: str) -> tuple[str, str]:
+    text = digits(u, [p])
+    if u < p:
+        return CHOSEN, f"{text} < {p:g}: picked, and the label is `{token}`."
+    return "-", f"{text} >= {p:g}: not picked."
+
+
+def _action(u: float, token: str) -> tuple[str, str]:
+    masked, random, _ = masking.BERT_SPLIT
+    low, high = masked, masked + random
+    text = digits(u, [low, high])
+    return [
+        ("M", f"{text} < {low:g}: show `[MASK]`."),
+        ("R", f"{low:g} <= {text} < {high:g}: show a random token; the next draw says which."),
+        ("K", f"{text} >= {high:g}: keep `{token}`."),
+    ][sample_categorical(masking.BERT_SPLIT, u)]
+
+
+def _rejections(raws: tuple[int, ...], n: int) -> str:
+    if len(raws) == 1:
+        return ""
+    rejected = ", ".join(_hex(raw) for raw in raws[:-1])
+    return f"{rejected} rejected, being below 2^32 mod {n} = {2**32 % n}; "
+
+
+def _hex(raw: int) -> str:
+    return f"0x{raw:08x}"
+
+
+def _number(text: str, what: str, kind: type) -> int | float:
+    """The number written in a field; ValueError that says what was expected."""
+    try:
+        return kind(text)
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{what}: expected {wanted}, got {text!r}") from None
+
+
+class DrawMicroscope(Lab):
+    """Step through the draws that mask one sentence.
+
+    text, seed, p: what the fields hold at first; each can be changed in the lab, which says what is wrong
+    with a value that cannot be used. `steps`, `inputs` and `labels` can be read from the next cell; `step` is
+    the draw looked at, counted from 1, and 0 is before the first.
+    """
+
+    def __init__(self, text: str = "the cat sat on the mat", seed: int = 42, p: float = 0.15, step: int = 0):
+        wide = widgets.Layout(width="98%")
+        narrow = widgets.Layout(width="260px")
+        self.text = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
+        self.seed = widgets.Text(str(seed), description="seed", continuous_update=False, layout=narrow)
+        self.p = widgets.Text(f"{p:g}", description="p", continuous_update=False, layout=narrow)
+        self.back = widgets.Button(description="Back", tooltip="One draw back")
+        self.next = widgets.Button(description="Next", tooltip="One draw on")
+        self.slider = widgets.IntSlider(
+            step, 0, max(step, 1), description="draw", layout=widgets.Layout(width="440px")
+        )
+        self.view = widgets.HTML("")
+        self.steps, self.inputs, self.labels = [], [], []
+        super().__init__(
+            "Draw microscope",
+            "one sentence, masked draw by draw. Press Next, or move the slider with the arrow keys.",
+            [
+                self.text,
+                widgets.HBox([self.seed, self.p]),
+                widgets.HBox([self.back, self.next, self.slider]),
+            ],
+            [self.view],
+        )
+        self.back.on_click(lambda _: self.move(-1))
+        self.next.on_click(lambda _: self.move(+1))
+        self.watch(self.text, self.seed, self.p, self.slider)
+        self.refresh()
+
+    def move(self, by: int) -> None:
+        """Go `by` draws on; at either end stay there."""
+        self.slider.value = min(max(self.slider.value + by, 0), self.slider.max)
+
+    def refresh(self, _change=None) -> None:
+        """Draw anew; when that fails show the error and nothing that belongs to older values."""
+        super().refresh()
+        if self.error.value:
+            self.steps, self.inputs, self.labels = [], [], []
+            self.view.value = ""
+
+    def draw(self) -> None:
+        """Trace the sentence and show the draw the slider stands at."""
+        tok = book_tokenizer()
+        if not self.text.value.strip():
+            raise ValueError("sentence: expected at least one word, got an empty text")
+        ids = tok.encode(self.text.value)
+        specials = set(special_ids(tok))
+        self.tokens = tok.tokens(ids)
+        self.name = lambda i: tok.tokens([i])[0]
+        self.steps, self.inputs, self.labels = trace(
+            self.tokens,
+            ids,
+            [i in specials for i in ids],
+            tok.mask_id,
+            tok.vocab_size,
+            _number(self.p.value, "p", float),
+            PCG32(_number(self.seed.value, "seed", int)),
+            self.name,
+        )
+        self.fates = ["S" if i in specials else PENDING for i in ids]
+        self.slider.max = len(self.steps)  # a slider that stood beyond it comes back to it, and draws again
+        self.view.value = self.current_html()
+
+    def current_rows(self) -> list[tuple[str, str]]:
+        """What is known of the current draw: pairs of a name and a text in which `backticks` mark code."""
+        at, count = self.slider.value, len(self.steps)
+        rows = [("draw", f"none yet, of {count}")]
+        if at > 0:
+            step = self.steps[at - 1]
+            purpose = f"{step.kind}, position {step.position}, `{step.token}`"
+            rows = [("draw", f"{at} of {count}: {purpose}")]
+            rows.append(("raw word", ", ".join(f"`{_hex(raw)}`" for raw in step.raws)))
+            if step.kind != "below":
+                rows.append(("uniform", f"`{_hex(step.raws[-1])}` / 2^32 = {step.value:.10f}"))
+            rows.append(("decides", step.says))
+        if at == count:
+            rows += [("inputs", f"`{self.inputs}`"), ("labels", f"`{self.labels}`")]
+        return rows
+
+    def current_strip(self) -> Strip:
+        """The row so far."""
+        at = self.slider.value
+        if at == 0:
+            return Strip(self.tokens, self.fates)
+        step = self.steps[at - 1]
+        shown = ["?" if i is None else self.name(i) for i in step.shown]
+        return Strip(self.tokens, step.fates, shown, at=step.position)
+
+    def current_html(self) -> str:
+        """The current draw and the row so far, as HTML."""
+        return as_table(self.current_rows()) + self.current_strip()._repr_html_()
+
+    def as_text(self) -> str:
+        """The current draw and the row so far, as plain text."""
+        if self.error.value:
+            return super().as_text()
+        rows = "\n".join(f"{name:<9} {inline_text(text)}" for name, text in self.current_rows())
+        return f"{super().as_text()}\n{rows}\n{self.current_strip()!r}"
+
+    def as_html(self) -> str:
+        """The current draw and the row so far, as HTML."""
+        return super().as_html() + self.view.value

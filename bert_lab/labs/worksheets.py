@@ -1,0 +1,145 @@
+"""Worksheets: one sentence to mask by hand for each seed, with the answer key."""
+
+import html
+
+from bert_lab.labs.microscope import trace
+from bert_lab.labs.strip import fates_of
+from bert_lab.masking import mlm_mask
+from bert_lab.rng import PCG32
+
+# The vocabulary of the examples worked by hand: V = 40.
+_PIECES = """
+[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on dog mat a our this ran slept bird sang red big small new quiet tall
+fish swam boat child read fell here now again far waited tree jumped hill house moved
+"""
+TINY_VOCAB = tuple(_PIECES.split())
+MASK_ID, V, P = TINY_VOCAB.index("[MASK]"), len(TINY_VOCAB), 0.15
+_KINDS = {
+    "determiner": ("the", "a", "our", "this"),
+    "adjective": ("red", "big", "small", "new", "quiet", "tall"),
+    "noun": ("cat", "dog", "bird", "fish", "child"),
+    "verb": ("sat", "ran", "slept", "sang", "swam", "read", "fell", "waited", "jumped", "moved"),
+    "adverb": ("here", "now", "again", "far"),
+}
+_SENTENCES = (
+    ("determiner", "noun", "verb"),
+    ("determiner", "adjective", "noun", "verb"),
+    ("determiner", "noun", "verb", "adverb"),
+)
+_BELOWS = 2  # how many random ids a sheet lists
+_COLUMNS = ("position", "token", "id", "special?", "draws", "picked?", "action", "shown", "label")
+_ACTIONS = {"M": "[MASK]", "R": "random", "K": "keep"}
+
+
+class Worksheet:
+    """One sentence to mask by hand, and the answer key if `key` is true.
+
+    `ids`, `special_mask`: the row, T ints each; `uniforms`, `belows`: the draws as they are printed, in
+    order, with a few more than needed; `inputs`, `labels`: the key, T ints each, from `mlm_mask(...,
+    PCG32(seed, stream))`.
+    """
+
+    def __init__(self, seed: int, key: bool):
+        self.seed, self.key = seed, key
+        choose = PCG32(seed, 0)
+        kinds = _SENTENCES[choose.below(len(_SENTENCES))]
+        words = [_KINDS[kind][choose.below(len(_KINDS[kind]))] for kind in kinds]
+        self.tokens = ["[CLS]", *words, "[SEP]", "[PAD]"]
+        self.ids = [TINY_VOCAB.index(token) for token in self.tokens]
+        self.special_mask = [int(i < 5) for i in self.ids]
+        self.stream = 1
+        while not self._draw():
+            self.stream += 1
+
+    def _draw(self) -> bool:
+        """Mask the row from this stream; True if it makes a good exercise that few digits can decide."""
+        row = (self.ids, self.special_mask, MASK_ID, V, P)
+        inputs, labels = mlm_mask(*row, PCG32(self.seed, self.stream))
+        self.inputs, self.labels = inputs.tolist(), labels.tolist()
+        self.fates = fates_of(self.ids, self.special_mask, self.inputs, self.labels, MASK_ID)
+        if sum(fate in "MRK" for fate in self.fates) < 2 or set("RK").isdisjoint(self.fates):
+            return False  # a sheet on which little happens teaches little
+        rng = PCG32(self.seed, self.stream)
+        self.steps, _, _ = trace(self.tokens, *row, rng)
+        uniforms = [step.value for step in self.steps if step.kind != "below"]
+        self.belows = [step.value for step in self.steps if step.kind == "below"]
+        words = sum(not special for special in self.special_mask)
+        uniforms += [rng.uniform() for _ in range(2 * words - len(uniforms))]
+        self.belows += [rng.below(V) for _ in range(_BELOWS - len(self.belows))]
+        self.uniforms = [float(f"{u:.2f}") for u in uniforms]
+        # The thresholds have two digits too: a rounded draw that is none of them is on the side of the draw.
+        return len(self.belows) == _BELOWS and {0.15, 0.8, 0.9, 1.0}.isdisjoint(self.uniforms)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table, a tuple of texts a position; the last five are blank where there is no key."""
+        out = []
+        for t, (token, i, special) in enumerate(zip(self.tokens, self.ids, self.special_mask, strict=True)):
+            given = (str(t), token, str(i), "yes" if special else "no")
+            out.append((*given, *(self._key(t) if self.key else [""] * 5)))
+        return out
+
+    def _key(self, t: int) -> tuple[str, ...]:
+        steps = [step for step in self.steps if step.position == t]
+        draws = ", ".join(str(s.value) if s.kind == "below" else f"{s.value:.2f}" for s in steps) or "none"
+        picked = "" if not steps else "yes" if len(steps) > 1 else "no"
+        action = _ACTIONS[steps[1].fates[t]] if len(steps) > 1 else ""
+        return draws, picked, action, str(self.inputs[t]), str(self.labels[t])
+
+    def task(self) -> list[str]:
+        """What is given, line by line."""
+        return [
+            f"p = {P}, V = {V}, [MASK] = {MASK_ID}, split 0.8 / 0.1 / 0.1",
+            "uniforms, in order: " + "  ".join(f"{u:.2f}" for u in self.uniforms),
+            f"below({V}), in order: " + "  ".join(map(str, self.belows)),
+            "Take a draw only where the steps ask for one; some are left over.",
+        ]
+
+    def answer(self) -> list[str]:
+        """The key's last lines."""
+        uniforms = sum(step.kind != "below" for step in self.steps)
+        return [
+            f"inputs {self.inputs}",
+            f"labels {self.labels}",
+            f"{uniforms} uniforms and {len(self.steps) - uniforms} below({V}) are used.",
+        ]
+
+    def __repr__(self) -> str:
+        table = [_COLUMNS, *self.rows()]
+        widths = [max(len(row[c]) for row in table) for c in range(len(_COLUMNS))]
+        lines = [
+            "  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip() for row in table
+        ]
+        end = self.answer() if self.key else []
+        return "\n".join([self._title(), *self.task(), "", *lines, *([""] if end else []), *end])
+
+    def _repr_html_(self) -> str:
+        cell = "border:1px solid #777777;padding:6px 10px;text-align:left"
+        table = "border-collapse:collapse"
+        head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in _COLUMNS)
+        body = "".join(
+            "<tr>" + "".join(f'<td style="{cell}">{html.escape(text)}</td>' for text in row) + "</tr>"
+            for row in self.rows()
+        )
+        end = "".join(f"<br>{html.escape(line)}" for line in self.answer()) if self.key else ""
+        task = "<br>".join(html.escape(line) for line in self.task())
+        return (
+            f'<div style="page-break-inside:avoid"><p><b>{self._title()}</b><br>{task}</p>'
+            f'<table style="{table}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+            f"<p>{end.removeprefix('<br>')}</p></div>"
+        )
+
+    def _title(self) -> str:
+        return f"Worksheet {self.seed}" + (": answer key" if self.key else "")
+
+
+def worksheet(seed: int, key: bool = True) -> Worksheet:
+    """A sentence to mask by hand, another for each seed: 6 or 7 positions, at least two of them picked.
+
+    seed: 0 <= seed < 2^64. key: False leaves the answers out. The result shows itself as a table, in HTML and
+    in plain text; its key is what `mlm_mask` gives on a PCG32. The draws are printed with two digits, and are
+    such that two digits decide. Raises TypeError or ValueError unless seed is such an integer and key a bool.
+    """
+    PCG32(seed)  # refuses what cannot be a seed
+    if not isinstance(key, bool):
+        raise TypeError(f"key must be True or False, got {key!r}")
+    return Worksheet(seed, key)
