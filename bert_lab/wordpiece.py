@@ -91,6 +91,7 @@ class WordPieceTokenizer:
         A missing file raises FileNotFoundError; a file that is no vocabulary raises ValueError and names the
         file.
         """
+        _check_flag("lowercase", lowercase)
         return cls._read_vocab_txt(Path(path), lowercase=lowercase)
 
     @classmethod
@@ -105,9 +106,10 @@ class WordPieceTokenizer:
         if not folder.exists():
             raise FileNotFoundError(f"expected a directory with a tokenizer, but there is no {folder}")
         config = _read_config(folder / "tokenizer_config.json")
-        added = folder / "added_tokens.json"
-        if added.is_file():
-            _check_added(added, _read_json(added))
+        if (folder / "added_tokens.json").is_file():
+            added = _read_json(folder / "added_tokens.json")
+            with _naming(folder / "added_tokens.json"):
+                _check_added(added)
         if (folder / "tokenizer.json").is_file():
             return cls._read_tokenizer_json(folder / "tokenizer.json", config)
         if (folder / "vocab.txt").is_file():
@@ -143,7 +145,7 @@ class WordPieceTokenizer:
             else {"initial_alphabet": list(alphabet), "limit_alphabet": len(set(alphabet))}
         )
         trainer = trainers.WordPieceTrainer(
-            vocab_size=size, special_tokens=list(SPECIAL_TOKENS), show_progress=False, **limits
+            vocab_size=max(size, 0), special_tokens=list(SPECIAL_TOKENS), show_progress=False, **limits
         )
         backend.train_from_iterator(lines, trainer)
         ids = backend.get_vocab()
@@ -376,10 +378,10 @@ def _check_pieces(vocab) -> list[str]:
     return list(seen)
 
 
-def _check_added(path: Path, tokens) -> None:
+def _check_added(tokens: Iterable[str]) -> None:
     extra = [token for token in tokens if token not in SPECIAL_TOKENS]
     if extra:
-        raise ValueError(f"expected no added tokens but the five special ones in {path}, got {extra}")
+        raise ValueError(f"expected no added tokens but the five special ones, got {extra}")
 
 
 def _describe(value) -> str:
@@ -389,10 +391,10 @@ def _describe(value) -> str:
 
 @contextlib.contextmanager
 def _naming(path: Path):
-    # An error of value says which file it comes from.
+    # Whatever is wrong with what a file holds is an error of value, and says which file that is.
     try:
         yield
-    except ValueError as problem:
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise ValueError(f"{path} is not a BERT tokenizer's: {problem}") from None
 
 
@@ -464,10 +466,13 @@ def _pieces_of(content: dict) -> list[str]:
     ids = model.get("vocab")
     if not isinstance(ids, dict):
         raise ValueError(f"expected a vocab that maps pieces to ids, got {_describe(ids)}")
-    added = {token["content"]: token["id"] for token in content.get("added_tokens") or []}
-    _check_added(Path("tokenizer.json"), added)
+    entries = content.get("added_tokens") or []
+    if not all(isinstance(entry, dict) and {"id", "content"} <= entry.keys() for entry in entries):
+        raise ValueError(f"expected added_tokens with an id and a content each, got {_describe(entries)}")
+    added = {entry["content"]: entry["id"] for entry in entries}
+    _check_added(added)
     ids = {**ids, **added}
-    if sorted(ids.values()) != list(range(len(ids))):
+    if set(ids.values()) != set(range(len(ids))):
         raise ValueError(f"expected the ids 0 to {len(ids) - 1}, each once, in vocab")
     return sorted(ids, key=ids.__getitem__)
 
