@@ -67,7 +67,7 @@ def docstrings_of(source: bytes) -> Iterator[str]:
                 yield text
 
 
-def make(texts: Iterator[str] | list[str], vocab_size: int = VOCAB_SIZE) -> list[str]:
+def make(texts: list[str], vocab_size: int) -> list[str]:
     """Return the pieces of a vocabulary trained on `texts` and the everyday words, special tokens first."""
     everyday = [EVERYDAY] * EVERYDAY_COUNT
     tok = WordPieceTokenizer.train([*texts, *everyday], vocab_size, alphabet=ALPHABET)
@@ -76,9 +76,11 @@ def make(texts: Iterator[str] | list[str], vocab_size: int = VOCAB_SIZE) -> list
 
 def main(arguments: list[str]) -> None:
     """Make the vocabulary and write it to the file named by the one argument."""
+    if len(arguments) != 1:
+        raise SystemExit("usage: python -m bert_lab.assets.make_vocabulary OUT.txt")
     (out,) = arguments
     library = Path(sysconfig.get_paths()["stdlib"])
-    pieces = make([*topics.values(), *docstrings(library)])
+    pieces = make([*topics.values(), *docstrings(library)], VOCAB_SIZE)
     Path(out).write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
     print(f"{len(pieces)} pieces -> {out}")
 
