@@ -1,0 +1,109 @@
+# Every target works from a fresh clone: it makes .venv, installs the pinned set that it needs, and does neither when
+# nothing changed. The Python packages and their releases stand in pyproject.toml and constraints.txt.
+#
+#   make lab PORT=9000 BROWSER=none          another port; no browser window
+#   make lab PYTHON=/path/to/python3.12      the interpreter that .venv is made with
+#   make lab TORCH_INDEX=https://download.pytorch.org/whl/cpu      Linux without a GPU: see README.md
+
+PYTHON ?=
+PORT ?= 8888
+BROWSER ?=
+TORCH_INDEX ?=
+JOBS ?= 2
+CHAPTERS ?=
+
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+PY := $(VENV)/Scripts/python.exe
+else
+PY := $(VENV)/bin/python
+endif
+READER := $(VENV)/reader-set
+TEST := $(VENV)/test-set
+
+# Another environment that is active, or settings for another Python, must not reach ours.
+unexport PYTHONHOME PYTHONPATH PYTHONSTARTUP VIRTUAL_ENV JUPYTER_PATH MPLBACKEND PIP_TARGET PIP_PREFIX
+export PIP_USER := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export JUPYTER_PREFER_ENV_PATH := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+
+PIP_INSTALL := $(PY) -m pip install --quiet --constraint constraints.txt \
+	$(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
+
+# An environment holds the absolute path of its folder: after a move it is made anew.
+ifneq ($(shell cat $(VENV)/folder 2>/dev/null),$(shell pwd -P))
+$(shell rm -f $(READER) $(TEST))
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test notebooks lint bench clean
+.DELETE_ON_ERROR:
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
+
+setup: $(TEST) ## make .venv and install every set
+
+lab: $(READER) ## open the book in JupyterLab (PORT=8888, BROWSER=none for no window)
+	@$(PY) -m jupyterlab --ServerApp.ip=127.0.0.1 --ServerApp.port=$(PORT) --ServerApp.allow_root=True \
+		--ServerApp.root_dir=notebooks --LabApp.default_url=/lab/workspaces/bert_lab/tree/00_start_here.ipynb \
+		--LabApp.extension_manager=readonly --LabApp.news_url=None \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+		$(if $(filter none,$(BROWSER)),--no-browser)
+
+test: $(TEST) ## run every test, the chapters under strict nbval included
+	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadfile --cov --cov-report term
+
+notebooks: $(TEST) ## execute the chapters and store them (CHAPTERS="notebooks/01_....ipynb" for some)
+	@$(PY) notebooks/_execute.py $(CHAPTERS)
+
+lint: $(TEST) ## check the style of the code and of the chapters' code cells
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+
+bench: $(TEST) ## measure the speed against Hugging Face's code
+	@$(PY) tests/bench.py
+
+clean: ## remove .venv and all that can be made again
+	rm -rf $(VENV) build dist bert_lab.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+
+# JupyterLab's own question about news is answered here, so that the book opens on its first page.
+SETTINGS := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}
+
+# $(call INSTALL,WHAT): an environment of a Python that fits, with WHAT in it.
+define INSTALL
+@set -e; \
+fits='import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; \
+if [ -f $(VENV)/folder ] && [ "$$(cat $(VENV)/folder)" != "$$(pwd -P)" ]; then rm -rf $(VENV); fi; \
+if ! $(PY) -c "$$fits" 2>/dev/null || ! $(PY) -m pip --version >/dev/null 2>&1; then \
+	found=; \
+	for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python); do \
+		if "$$python" -c "$$fits" 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "bert_lab needs Python 3.11, 3.12 or 3.13 with its venv module (Debian: python3-venv)," \
+			"but found: $$("$(or $(PYTHON),python3)" --version 2>&1)." \
+			"Name one with: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12" >&2; \
+		exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$found" --version)."; \
+	"$$found" -m venv --clear $(VENV); \
+fi; \
+echo "Installing the pinned packages (some minutes the first time)."; \
+$(PIP_INSTALL) setuptools; \
+$(PIP_INSTALL) --no-build-isolation --editable $(1); \
+mkdir -p $(VENV)/share/jupyter/lab/settings; \
+echo '$(SETTINGS)' > $(VENV)/share/jupyter/lab/settings/overrides.json; \
+pwd -P > $(VENV)/folder
+endef
+
+$(READER): pyproject.toml constraints.txt
+	$(call INSTALL,.)
+	@touch $(READER)
+
+$(TEST): pyproject.toml constraints.txt
+	$(call INSTALL,".[test]")
+	@touch $(READER) $(TEST)
