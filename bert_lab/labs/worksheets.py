@@ -9,8 +9,8 @@ from bert_lab.rng import PCG32
 
 # The vocabulary of the examples worked by hand: V = 40.
 _PIECES = """
-[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on dog mat a our this ran slept bird sang red big small new quiet tall
-fish swam boat child read fell here now again far waited tree jumped hill house moved
+[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on dog mat a our this ran slept bird sang red big small new quiet
+tall fish swam boat child read fell here now again far waited tree jumped hill house moved
 """
 TINY_VOCAB = tuple(_PIECES.split())
 MASK_ID, V, P = TINY_VOCAB.index("[MASK]"), len(TINY_VOCAB), 0.15
