@@ -26,9 +26,8 @@ from tokenizers import (
 )
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-MAX_WORD_CHARS = (
-    100  # a longer word becomes [UNK]; counted after splitting at spaces, punctuation and CJK characters
-)
+# A longer word becomes [UNK]. It is counted after splitting at spaces, punctuation and CJK characters.
+MAX_WORD_CHARS = 100
 
 # How `tokenizer_config.json` and the normalizer of `tokenizer.json` name our three settings.
 _CONFIG_NAMES = {

@@ -12,6 +12,9 @@ _HOME = {
     "DrawMicroscope": "microscope",
     "MaskingLab": "masking_lab",
     "PowerLab": "power",
+    "BatchLab": "batch_lab",
+    "BatchTable": "batch_lab",
+    "batch_map": "batch_lab",
 }
 
 __all__ = list(_HOME)
