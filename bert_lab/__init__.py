@@ -1,0 +1,34 @@
+"""bert_lab: how BERT is trained to fill in blanks, exact enough to be trusted as software.
+
+The names of the contract are re-exported here and loaded on first use, so that `import bert_lab` loads neither
+torch nor matplotlib nor transformers.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "PCG32": "rng",
+    "ScriptedDraws": "rng",
+    "sample_categorical": "rng",
+    "normal_init": "rng",
+    "mlm_mask": "masking",
+    "WordPieceTokenizer": "wordpiece",
+    "special_ids": "wordpiece",
+    "mlm_batch": "batches",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value  # the next access finds it without this call
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOME))

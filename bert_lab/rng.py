@@ -1,0 +1,311 @@
+"""Every draw of the project: the PCG32 generator, its scripted stand-in, and what is sampled from them.
+
+One fixed generator, used in one fixed order, makes a masked batch the same on every machine and in every language.
+The page `notebooks/masking_contract.md` says the rules in full; nothing here depends on NumPy's or torch's random state.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+import operator
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+_MULTIPLIER = 6364136223846793005  # Knuth's multiplier, as in the minimal C reference of PCG
+_M32 = 2**32 - 1
+_M64 = 2**64 - 1
+_BLOCK = 16384  # raws computed at a time: the arrays of one block stay in a core's second-level cache
+
+
+def as_index(value, name: str, low: int, high: int) -> int:
+    """`value` as a Python int in low..high-1; TypeError for anything but an integer, ValueError out of range."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name}: expected an integer, got {value!r} of type {type(value).__name__}")
+    try:
+        number = operator.index(value)
+    except TypeError:  # arrays and tensors have __index__ too, but only single integers can use it
+        raise TypeError(
+            f"{name}: expected an integer, got {value!r} of type {type(value).__name__}"
+        ) from None
+    if not low <= number < high:
+        raise ValueError(f"{name}: expected an integer from {low} to {high - 1}, got {number}")
+    return number
+
+
+def as_real(value, name: str) -> float:
+    """`value` as a float; TypeError for anything but a real number (a bool is none), ValueError for NaN."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: expected a number, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError(f"{name}: expected a number, got nan")
+    return number
+
+
+def _jump(n: int) -> tuple[int, int]:
+    """(A, G) such that n steps take `state` to A * state + G * inc modulo 2^64; n >= 0, in O(log n) steps."""
+    a, g = 1, 0
+    step_a, step_g = _MULTIPLIER, 1
+    while n:
+        if n & 1:
+            a, g = a * step_a & _M64, (g * step_a + step_g) & _M64
+        step_a, step_g = step_a * step_a & _M64, (step_g * step_a + step_g) & _M64
+        n >>= 1
+    return a, g
+
+
+@functools.cache
+def _jumps() -> tuple[np.ndarray, np.ndarray]:
+    """`_jump(n)` for n = 0.._BLOCK-1 as two uint64 arrays, made by doubling."""
+    a, g = np.ones(_BLOCK, np.uint64), np.zeros(_BLOCK, np.uint64)
+    done = 1
+    while done < _BLOCK:
+        step_a, step_g = map(np.uint64, _jump(done))
+        a[done : 2 * done] = a[:done] * step_a
+        g[done : 2 * done] = g[:done] * step_a + step_g
+        done *= 2
+    return a, g
+
+
+class PCG32:
+    """The PCG32 generator (XSH-RR, 64-bit state, 32-bit output) of O'Neill's minimal C reference.
+
+    Args:
+        seed: 0 <= seed < 2^64.
+        stream: which of the 2^63 sequences; 0 <= stream < 2^63.
+
+    `PCG32(42, 54)` gives a15c02b7 7b47f409 ba1d3330 83d2f293 bfa4784b cbed606e. Two generators are equal when their
+    next draws are. A copied, pickled or forked generator repeats the draws of the original: give each worker a stream
+    of its own.
+
+    Raises:
+        TypeError: seed or stream is not an integer.
+        ValueError: seed or stream is out of range.
+
+    Source: O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number
+    Generation" (2014), section 6.3.
+    """
+
+    __slots__ = ("_inc", "_state")
+
+    def __init__(self, seed: int, stream: int = 54):
+        seed = as_index(seed, "seed", 0, 2**64)
+        self._inc = 2 * as_index(stream, "stream", 0, 2**63) + 1
+        # pcg32_srandom_r: one step from state 0, add the seed, one more step.
+        self._state = (self._inc + seed) * _MULTIPLIER + self._inc & _M64
+
+    @property
+    def state(self) -> int:
+        """The 64-bit state. Assign a saved one to go back to it."""
+        return self._state
+
+    @state.setter
+    def state(self, value: int) -> None:
+        self._state = as_index(value, "state", 0, 2**64)
+
+    @property
+    def inc(self) -> int:
+        """The increment, 2 * stream + 1."""
+        return self._inc
+
+    def next_u32(self) -> int:
+        """The next raw word, an int in 0..2^32-1."""
+        old = self._state
+        self._state = (old * _MULTIPLIER + self._inc) & _M64
+        word = ((old >> 18) ^ old) >> 27 & _M32
+        turn = old >> 59
+        return (word >> turn | word << (-turn & 31)) & _M32
+
+    def uniform(self) -> float:
+        """One raw word times 2^-32: a float in [0, 1), exact in float64."""
+        return self.next_u32() * 2.0**-32
+
+    def below(self, n: int) -> int:
+        """A uniform integer in 0..n-1, 1 <= n < 2^32, by rejection.
+
+        Raw words below 2^32 mod n are skipped, and the first other one is taken modulo n: no value is favored.
+        """
+        n = as_index(n, "n", 1, 2**32)
+        threshold = 2**32 % n
+        while (raw := self.next_u32()) < threshold:
+            pass
+        return raw % n
+
+    def block(self, n: int) -> np.ndarray:
+        """The next n raw words, uint32 [n]: the same as n calls of `next_u32`, many times faster."""
+        out = np.empty(as_index(n, "n", 0, 2**63), np.uint32)
+        a, g = _jumps()
+        increments = g[: out.size] * np.uint64(self._inc)
+        states_buffer, words_buffer = np.empty_like(increments), np.empty_like(increments)
+        for start in range(0, out.size, _BLOCK):
+            part = out[start : start + _BLOCK]
+            states, words = states_buffer[: part.size], words_buffer[: part.size]
+            np.multiply(a[: part.size], np.uint64(self._state), out=states)
+            states += increments[: part.size]
+            self._state = (int(states[-1]) * _MULTIPLIER + self._inc) & _M64
+            np.right_shift(states, 18, out=words)
+            words ^= states
+            words >>= 27
+            # The word twice over in 64 bits: shifting that right turns the word, and the lower half is the result.
+            words &= _M32
+            words *= 2**32 + 1
+            states >>= 59
+            words >>= states
+            part[:] = words
+        return out
+
+    def advance(self, n: int) -> None:
+        """Skip n draws in O(log n) time; a negative n goes back."""
+        a, g = _jump(as_index(n, "n", -(2**64), 2**64) & _M64)
+        self._state = (a * self._state + g * self._inc) & _M64
+
+    def copy(self) -> PCG32:
+        """A generator of its own that will make the same draws."""
+        twin = PCG32(0, self._inc >> 1)
+        twin._state = self._state
+        return twin
+
+    def __eq__(self, other) -> bool:
+        if not isinstance(other, PCG32):
+            return NotImplemented
+        return (self._state, self._inc) == (other._state, other._inc)
+
+    __hash__ = None  # it changes with every draw
+
+    def __repr__(self) -> str:
+        return f"<PCG32 state=0x{self._state:016x} stream={self._inc >> 1}>"
+
+
+class ScriptedDraws:
+    """A generator that hands out listed values, for examples worked by hand and for tests.
+
+    Args:
+        uniforms: what `uniform()` returns, call by call; floats in [0, 1).
+        belows: what `below(n)` returns, call by call; ints that must be below the n they are asked for.
+
+    `calls` lists what was drawn so far, in order: ("uniform", value) or ("below", n, value).
+
+    Raises:
+        TypeError, ValueError: a listed value cannot be such a draw.
+        AssertionError: on a draw beyond the script; and from `finish()`, when some draws were not used.
+    """
+
+    def __init__(self, uniforms: Iterable[float] = (), belows: Iterable[int] = ()):
+        self._uniforms = [as_unit(u, f"uniforms[{i}]") for i, u in enumerate(uniforms)]
+        self._belows = [as_index(b, f"belows[{i}]", 0, 2**32) for i, b in enumerate(belows)]
+        self.calls: list[tuple] = []
+
+    def _used(self, kind: str) -> int:
+        return sum(call[0] == kind for call in self.calls)
+
+    def _next(self, kind: str, script: list):
+        used = self._used(kind)
+        if used == len(script):
+            raise AssertionError(
+                f"draw {len(self.calls) + 1} is one {kind}() more than the {len(script)} scripted; "
+                f"drawn before it: {self.calls}"
+            )
+        return script[used]
+
+    def uniform(self) -> float:
+        """The next listed uniform."""
+        value = self._next("uniform", self._uniforms)
+        self.calls.append(("uniform", value))
+        return value
+
+    def below(self, n: int) -> int:
+        """The next listed integer, which must be below n."""
+        n = as_index(n, "n", 1, 2**32)
+        value = self._next("below", self._belows)
+        if value >= n:
+            raise ValueError(f"below({n}): the script says {value}, expected a value from 0 to {n - 1}")
+        self.calls.append(("below", n, value))
+        return value
+
+    def finish(self) -> None:
+        """Assert that every listed value was drawn."""
+        unused = {
+            "uniforms": self._uniforms[self._used("uniform") :],
+            "belows": self._belows[self._used("below") :],
+        }
+        if any(unused.values()):
+            raise AssertionError(f"expected every scripted draw to be used, left over: {unused}")
+
+    def __repr__(self) -> str:
+        return f"ScriptedDraws(uniforms={self._uniforms}, belows={self._belows})"
+
+
+def as_unit(value, name: str) -> float:
+    """`value` as a float in [0, 1)."""
+    number = as_real(value, name)
+    if not 0 <= number < 1:
+        raise ValueError(f"{name}: expected a number in [0, 1), got {number!r}")
+    return number
+
+
+def cumulative_weights(weights: Sequence[float]) -> list[float]:
+    """Running sums of the weights; infinite from the last positive weight on, so that no draw goes past it.
+
+    Raises ValueError unless the weights are finite, not negative, not all zero, and sum to at most 1 (within 1e-9).
+    """
+    checked = [as_real(w, f"weights[{i}]") for i, w in enumerate(weights)]
+    total = math.fsum(checked)
+    if not (checked and min(checked) >= 0 and 0 < total <= 1 + 1e-9):
+        raise ValueError(f"weights: expected finite weights >= 0 that sum to 1, got {checked}")
+    last = max(i for i, w in enumerate(checked) if w > 0)
+    sums, running = [], 0.0
+    for w in checked[:last]:
+        running += w
+        sums.append(running)
+    return sums + [math.inf] * (len(checked) - last)
+
+
+def sample_categorical(weights: Sequence[float], u: float) -> int:
+    """The smallest index whose cumulative weight exceeds u (strictly); never past the last positive weight.
+
+    Args:
+        weights: finite, not negative, summing to 1.
+        u: a uniform draw in [0, 1).
+
+    Raises:
+        TypeError, ValueError: weights or u are not so.
+
+    Source: the inverse of the cumulative distribution; the course text, section 2.2, step 3.
+    """
+    u = as_unit(u, "u")
+    return next(i for i, c in enumerate(cumulative_weights(weights)) if c > u)
+
+
+def normal_init(shape: int | Sequence[int], std: float, rng: PCG32) -> np.ndarray:
+    """Normal draws with mean 0, float32 of the given shape, by Box-Muller over pairs of raw words in C order.
+
+    A pair gives u = (raw1 + 1) * 2^-32 and v = raw2 * 2^-32, and from them sqrt(-2 ln u) cos(2 pi v), then
+    sqrt(-2 ln u) sin(2 pi v), computed in float64 and multiplied by std. An odd count drops the last sine.
+
+    Args:
+        shape: an int or a sequence of ints, each >= 0.
+        std: the standard deviation, finite and >= 0.
+        rng: a PCG32; it moves on by two raw words a pair.
+
+    Raises:
+        TypeError: shape holds something else than integers, std is no number, or rng is not a PCG32.
+        ValueError: a negative size, or std negative or not finite.
+    """
+    sizes = [shape] if hasattr(type(shape), "__index__") else shape
+    if not isinstance(sizes, Sequence) or isinstance(sizes, (str, bytes)):
+        raise TypeError(f"shape: expected an integer or a sequence of integers, got {shape!r}")
+    sizes = tuple(as_index(n, f"shape[{i}]", 0, 2**63) for i, n in enumerate(sizes))
+    std = as_real(std, "std")
+    if not 0 <= std < math.inf:
+        raise ValueError(f"std: expected a finite number >= 0, got {std}")
+    if not isinstance(rng, PCG32):
+        raise TypeError(f"rng: expected a PCG32, got {type(rng).__name__}")
+    count = math.prod(sizes)
+    raws = rng.block(count + count % 2).reshape(-1, 2).astype(np.float64)
+    radius = std * np.sqrt(-2 * np.log((raws[:, 0] + 1) * 2.0**-32))
+    angle = 2 * np.pi * 2.0**-32 * raws[:, 1]
+    pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    return pairs.ravel()[:count].astype(np.float32).reshape(sizes)
