@@ -1,8 +1,9 @@
 """Data in, matplotlib Figure out: the book's figures.
 
-Each function makes one figure with pyplot, so that `plt.show()` at the end of a cell shows it once and closes it. The
-figure carries its alternative text as `fig.alt`: what a reader who cannot see the picture is told, and what a notebook
-stores as text beside it. `png(fig)` gives the bytes of the picture and closes the figure, for labs.
+Each function makes one figure with pyplot, so that `plt.show()` at the end of a cell shows it once and closes
+it. The figure carries its alternative text as `fig.alt`: what a reader who cannot see the picture is told,
+and what a notebook stores as text beside it. `png(fig)` gives the bytes of the picture and closes the figure,
+for labs.
 
 Colors come from the palette, and a letter, a pattern or a marker says the same.
 """
@@ -14,8 +15,8 @@ import io
 import math
 from contextlib import contextmanager
 
-import matplotlib
 import matplotlib.pyplot as plt
+import matplotlib.style
 import numpy as np
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -29,7 +30,10 @@ from .rates import SHOWN, pick_band, pick_pmf
 DPI = 100
 WIDTH = 9.0  # inches: 900 pixels, what a notebook cell shows without shrinking
 MOST_TOKENS = 120  # of a token strip
-_FONT, _MONO = "DejaVu Sans", "DejaVu Sans Mono"  # both come with matplotlib, so a figure is the same everywhere
+_FONT, _MONO = (
+    "DejaVu Sans",
+    "DejaVu Sans Mono",
+)  # both come with matplotlib, so a figure is the same everywhere
 _STYLE = {
     "font.family": _FONT,
     "font.size": 12,
@@ -45,7 +49,18 @@ _STYLE = {
     "text.usetex": False,
 }
 _PATTERNS = {"M": "///", "R": "...", "K": "xx"}
-_LINES = ((BLUE, "-", "o"), (VERMILLION, "--", "s"), (GREEN, "-.", "^"), (PURPLE, ":", "D"), (BLACK, "-", "v"))
+_LINES = (
+    (BLUE, "-", "o"),
+    (VERMILLION, "--", "s"),
+    (GREEN, "-.", "^"),
+    (PURPLE, ":", "D"),
+    (BLACK, "-", "v"),
+)
+
+
+def _style():
+    """matplotlib's default style with the book's changes, whatever style the reader has set."""
+    return matplotlib.style.context(["default", _STYLE])
 
 
 class BookFigure(Figure):
@@ -63,7 +78,8 @@ def _render(fig: Figure) -> bytes:
     out, canvas = io.BytesIO(), fig.canvas
     try:
         agg = FigureCanvasAgg(fig)
-        agg.draw()
+        with _style():  # ticks are made when they are drawn
+            agg.draw()
         pixels = Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB")
     finally:
         fig.set_canvas(canvas)  # the one that pyplot knows
@@ -88,7 +104,7 @@ def html_image(fig: BookFigure) -> str:
 @contextmanager
 def _canvas(height: float, panels: int = 1, **spec):
     """(figure, list of axes) in the book's style; closed again if drawing fails."""
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         fig = plt.figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained", FigureClass=BookFigure)
         try:
             yield fig, list(fig.subplots(1, panels, squeeze=False, **spec)[0])
@@ -111,10 +127,10 @@ def _drawable(text: str, font: str = _FONT) -> str:
 def _picks(picks, n: int) -> np.ndarray:
     """Numbers of picks as int64 `[rows]`, each in 0..n."""
     picks = np.asarray(picks)
-    if picks.dtype.kind not in "iu":
-        raise TypeError(f"picks: expected integers, got {picks.dtype}")
     if picks.ndim != 1 or not picks.size:
         raise ValueError(f"picks: expected one number a row, got shape {picks.shape}")
+    if picks.dtype.kind not in "iu":
+        raise TypeError(f"picks: expected integers, got {picks.dtype}")
     if picks.min() < 0 or picks.max() > n:
         raise ValueError(f"picks: expected numbers from 0 to {n}, got {picks.min()} to {picks.max()}")
     return picks.astype(np.int64)
@@ -147,7 +163,9 @@ def _draw_shares(ax, counts, shares, sds: float) -> str:
     """Bars of what the picks show against exact shares; returns what it shows in words."""
     counts, shares = np.asarray(counts), np.asarray(shares, dtype=np.float64)
     if counts.shape != (3,) or shares.shape != (3,):
-        raise ValueError(f"counts and shares: expected three numbers each, got {counts.shape} and {shares.shape}")
+        raise ValueError(
+            f"counts and shares: expected three numbers each, got {counts.shape} and {shares.shape}"
+        )
     total = int(counts.sum())
     if total < 1:
         raise ValueError("counts: expected at least one pick, got none")
@@ -155,9 +173,23 @@ def _draw_shares(ax, counts, shares, sds: float) -> str:
     for x, letter in enumerate("MRK"):
         ax.bar(x, share[x], width=0.62, color=FATES[letter][0], edgecolor=BLACK, hatch=_PATTERNS[letter])
         where = max(share[x], shares[x] + sds * sd[x])
-        ax.text(x + 0.02, where + 0.025, f"{share[x]:.4f}\n(exact {shares[x]:.4f})", ha="center", va="bottom", fontsize=11)
+        ax.text(
+            x + 0.02,
+            where + 0.025,
+            f"{share[x]:.4f}\n(exact {shares[x]:.4f})",
+            ha="center",
+            va="bottom",
+            fontsize=11,
+        )
     ax.errorbar(
-        range(3), shares, yerr=sds * sd, fmt="o", color=BLACK, markersize=4, capsize=4, label=f"exact, ± {sds:g} sd"
+        range(3),
+        shares,
+        yerr=sds * sd,
+        fmt="o",
+        color=BLACK,
+        markersize=4,
+        capsize=4,
+        label=f"exact, ± {sds:g} sd",
     )
     ax.set_xticks(range(3), ["M\n[MASK]", "R\nanother\ntoken", "K\nthe token\nitself"])
     ax.set_xlim(-0.6, 2.6)
@@ -165,15 +197,18 @@ def _draw_shares(ax, counts, shares, sds: float) -> str:
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_ylabel("share of picks")
     ax.legend(loc="upper right")
-    said = ", ".join(f"{what} {a:.4f} (exact {b:.4f})" for what, a, b in zip(SHOWN, share, shares, strict=True))
+    said = ", ".join(
+        f"{what} {a:.4f} (exact {b:.4f})" for what, a, b in zip(SHOWN, share, shares, strict=True)
+    )
     return f"What {total} picks show: {said}."
 
 
 def picks_per_row(picks, n: int, p: float, *, sds: float = 4.0) -> BookFigure:
-    """Histogram of the number of picks in each row, against the exact binomial with a band of `sds` standard deviations.
+    """Histogram of the number of picks in each row, against the exact binomial and its band.
 
-    `picks` are integers `[rows]` from 0 to n, where n is the number of candidates in each row; the share of rows with k
-    picks has standard deviation sqrt(pmf (1 - pmf) / rows).
+    `picks` are integers `[rows]` from 0 to n, where n is the number of candidates in each row. The band is
+    `sds` standard deviations to each side; the share of rows with k picks has standard deviation sqrt(pmf (1
+    - pmf) / rows).
     """
     with _canvas(3.4) as (fig, [ax]):
         fig.alt = _draw_picks(ax, picks, n, p, sds)
@@ -181,7 +216,7 @@ def picks_per_row(picks, n: int, p: float, *, sds: float = 4.0) -> BookFigure:
 
 
 def shown_shares(counts, shares, *, sds: float = 4.0) -> BookFigure:
-    """Bars of what the picked positions show, against the exact shares with a band of `sds` standard deviations.
+    """Bars of what the picked positions show, against the exact shares with their band of `sds` sd.
 
     `counts` are integers `[3]` as `rates.count_shown` gives them, `shares` are `[3]` as `rates.exact_shares`.
     """
@@ -198,7 +233,7 @@ def masking_report(picks, n: int, p: float, counts, shares, *, sds: float = 4.0)
 
 
 def p_value_histogram(p_values, *, alpha: float = 0.05, bins: int = 20) -> BookFigure:
-    """Histogram of p values against the flat line that correct code must give; those below `alpha` are false alarms.
+    """Histogram of p values of correct code, which must be flat; those below `alpha` are false alarms.
 
     `p_values` are floats `[n]` from 0 to 1; `1 / alpha` and `bins` should fit: a bin edge stands at alpha.
     """
@@ -211,13 +246,18 @@ def p_value_histogram(p_values, *, alpha: float = 0.05, bins: int = 20) -> BookF
         for patch, edge in zip(patches, edges[1:], strict=True):
             if edge <= alpha + 1e-9:
                 patch.set(facecolor=FATES["M"][0], hatch="///")
-        ax.axhline(values.size / bins, color=BLACK, linestyle="--", label=f"expected: {values.size / bins:g} in each bar")
+        ax.axhline(
+            values.size / bins,
+            color=BLACK,
+            linestyle="--",
+            label=f"expected: {values.size / bins:g} in each bar",
+        )
         ax.text(alpha + 0.01, counts.max() * 1.04, f"hatched: p below {alpha:g}", va="bottom", fontsize=11)
         ax.set(xlabel="p value", ylabel="runs", xlim=(0, 1), ylim=(0, counts.max() * 1.35))
         ax.legend(loc="upper right")
         fig.alt = (
-            f"Histogram of {values.size} p values, about flat: {below} of them ({below / values.size:.4f}) are below"
-            f" {alpha:g}, where {alpha:g} is expected."
+            f"Histogram of {values.size} p values against a flat line: {below} of them"
+            f" ({below / values.size:.4f}) are below {alpha:g}."
         )
     return fig
 
@@ -225,8 +265,9 @@ def p_value_histogram(p_values, *, alpha: float = 0.05, bins: int = 20) -> BookF
 def power_curves(picks, curves: dict, *, target: float = 0.95, alpha: float = 0.001, mark=None) -> BookFigure:
     """How likely a test is to notice each wrong recipe, over the number of picks it is given.
 
-    `picks` are numbers `[n]`, ascending; `curves` maps the name of a recipe to its power `[n]` at each of them, at most
-    five recipes. The dashed line is the power one wants; `mark`, a pair (picks, name), draws an upright line.
+    `picks` are numbers `[n]`, ascending; `curves` maps the name of a recipe to its power `[n]` at each of
+    them, at most five recipes. The dashed line is the power one wants; `mark`, a pair (picks, name), draws an
+    upright line.
     """
     picks = np.asarray(picks, dtype=np.float64)
     if not 1 <= len(curves) <= len(_LINES):
@@ -245,12 +286,13 @@ def power_curves(picks, curves: dict, *, target: float = 0.95, alpha: float = 0.
         ax.axhline(target, color=BLACK, linestyle=(0, (6, 3)), linewidth=1)
         if mark is not None:
             ax.axvline(mark[0], color=BLACK, linestyle=":", linewidth=1.5)
-            side = "right" if mark[0] > math.sqrt(picks[0] * picks[-1]) else "left"
-            ax.text(mark[0], 0.5, f" {mark[1]}: {mark[0]:,} picks ", ha=side, bbox={"facecolor": "white", "edgecolor": "none"})
+            ax.text(mark[0], 0.5, f"  {mark[1]}: {mark[0]:,} picks", parse_math=False)
         ax.text(picks[0], target - 0.02, f" power {target:g}", va="top", fontsize=11)
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.set(xlabel="picks in the test", ylabel="chance to notice", ylim=(0, 1.05), xlim=(picks[0], picks[-1]))
+        ax.set(
+            xlabel="picks in the test", ylabel="chance to notice", ylim=(0, 1.05), xlim=(picks[0], picks[-1])
+        )
         for text in ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="recipe").get_texts():
             text.set_parse_math(False)
         fig.alt = f"Power of the chi-square test at false-alarm rate {alpha:g}: {'; '.join(said)}."
@@ -260,8 +302,8 @@ def power_curves(picks, curves: dict, *, target: float = 0.95, alpha: float = 0.
 def batch_counts(counts: dict, n: int, *, sds: float = 4.0) -> BookFigure:
     """Histograms over many batches of how often something happened in each, against the exact binomial.
 
-    `counts` maps a name to a pair: integers `[batches]` from 0 to n, and the chance of it at each of the n candidates of
-    a batch; at most four. The shaded band is the mean plus and minus `sds` standard deviations.
+    `counts` maps a name to a pair: integers `[batches]` from 0 to n, and the chance of it at each of the n
+    candidates of a batch; at most four. The shaded band is the mean plus and minus `sds` standard deviations.
     """
     if not 1 <= len(counts) <= 4:
         raise ValueError(f"counts: expected one to four things to count, got {len(counts)}")
@@ -270,18 +312,37 @@ def batch_counts(counts: dict, n: int, *, sds: float = 4.0) -> BookFigure:
         for ax, (name, (numbers, chance)) in zip(axes, counts.items(), strict=True):
             numbers = _picks(numbers, n)
             low, high = pick_band(n, chance, sds)
-            k = np.arange(max(0, math.floor(min(low, numbers.min()))), math.ceil(max(high, numbers.max())) + 1)
+            k = np.arange(
+                max(0, math.floor(min(low, numbers.min()))), math.ceil(max(high, numbers.max())) + 1
+            )
             step = max(1, round((high - low) / 24))
             edges = np.arange(k[0], k[-1] + step + 1, step)
             pmf = np.pad(pick_pmf(n, chance), (0, step + k[-1]))
             exact = [pmf[edge : edge + step].sum() * numbers.size for edge in edges[:-1]]
             ax.axvspan(low, high, color=GREY, alpha=0.35, linewidth=0, label=f"± {sds:g} sd")
-            ax.hist(numbers, bins=edges - 0.5, color=FATES["R"][0], edgecolor=BLUE, linewidth=0.8, label="measured")
-            ax.plot(edges[:-1] + (step - 1) / 2, exact, "o-", color=BLACK, markersize=3, linewidth=0.8, label="exact")
+            ax.hist(
+                numbers,
+                bins=edges - 0.5,
+                color=FATES["R"][0],
+                edgecolor=BLUE,
+                linewidth=0.8,
+                label="measured",
+            )
+            ax.plot(
+                edges[:-1] + (step - 1) / 2,
+                exact,
+                "o-",
+                color=BLACK,
+                markersize=3,
+                linewidth=0.8,
+                label="exact",
+            )
             ax.set_title(_drawable(name), parse_math=False)
             ax.set(xlabel="in a batch", xlim=(min(low, k[0]) - step, max(high, k[-1]) + step))
             inside = int(((numbers >= low) & (numbers <= high)).sum())
-            said.append(f"{name} from {numbers.min()} to {numbers.max()}, {inside} of {numbers.size} in the band")
+            said.append(
+                f"{name} from {numbers.min()} to {numbers.max()}, {inside} of {numbers.size} in the band"
+            )
         axes[0].set_ylabel("batches")
         axes[-1].legend(loc="upper right", fontsize=9, handlelength=1.2)
         axes[-1].set_ylim(top=axes[-1].get_ylim()[1] * 1.35)
@@ -290,9 +351,10 @@ def batch_counts(counts: dict, n: int, *, sds: float = 4.0) -> BookFigure:
 
 
 def row_joint(recipes: dict, n: int, p: float) -> BookFigure:
-    """Picks per row of several recipes side by side, each against the exact binomial: same mean, different spread.
+    """Picks per row of several recipes side by side, each against the exact binomial.
 
-    `recipes` maps the name of a recipe to its picks per row, integers `[rows]` from 0 to n; at most four recipes.
+    `recipes` maps the name of a recipe to its picks per row, integers `[rows]` from 0 to n; at most four
+    recipes.
     """
     if not 1 <= len(recipes) <= 4:
         raise ValueError(f"recipes: expected one to four, got {len(recipes)}")
@@ -311,27 +373,32 @@ def row_joint(recipes: dict, n: int, p: float) -> BookFigure:
             said.append(f"{name} has mean {picks.mean():.4f} and variance {picks.var():.4f}")
         axes[0].set_ylabel("share of rows")
         axes[-1].legend()
-        fig.alt = f"Picks per row of {n} candidates: {'; '.join(said)}. The binomial has variance {n * p * (1 - p):.4f}."
+        exact = f"The binomial has variance {n * p * (1 - p):.4f}."
+        fig.alt = f"Picks per row of {n} candidates: {'; '.join(said)}. {exact}"
     return fig
 
 
 def token_strip(tokens, fates, shown=None) -> BookFigure:
-    """A row of boxes, one for each token, colored and lettered by what masking did to it; it wraps when it is long.
+    """A box for each token, colored and lettered by what masking did to it; a long strip wraps.
 
     `tokens`, `fates` and `shown` are sequences of one length, at most 120: what stood there, a letter of
-    `palette.FATES` each, and what the model sees (by default the tokens). A character that cannot be drawn becomes a
-    hollow box, and a token of more than 20 characters is cut; `fig.alt` has them in full.
+    `palette.FATES` each, and what the model sees (by default the tokens). A character that cannot be drawn
+    becomes a hollow box, and a token of more than 20 characters is cut; `fig.alt` has them in full.
     """
     tokens, fates = [str(token) for token in tokens], list(fates)
     shown = tokens if shown is None else [str(token) for token in shown]
     if not len(tokens) == len(fates) == len(shown):
-        raise ValueError(f"expected as many tokens, fates and shown, got {len(tokens)}, {len(fates)}, {len(shown)}")
+        raise ValueError(
+            f"expected as many tokens, fates and shown, got {len(tokens)}, {len(fates)}, {len(shown)}"
+        )
     if not 1 <= len(tokens) <= MOST_TOKENS:
         raise ValueError(f"tokens: expected 1 to {MOST_TOKENS}, got {len(tokens)}")
     unknown = sorted({str(fate) for fate in fates if fate not in FATES})
     if unknown:
         raise ValueError(f"fates: expected letters among {' '.join(FATES)}, got {' '.join(unknown)}")
-    texts = [_drawable(text if len(text) <= 20 else text[:19] + "\N{HORIZONTAL ELLIPSIS}", _MONO) for text in shown]
+    texts = [
+        _drawable(text if len(text) <= 20 else text[:19] + "\N{HORIZONTAL ELLIPSIS}", _MONO) for text in shown
+    ]
     places, x, line = [], 0.0, 0
     for text in texts:
         wide = 0.28 + 0.104 * max(len(text), 2)  # inches: a mono character at 12 points, and the margins

@@ -1,8 +1,8 @@
 """What shares a masking routine must show, and how much data proves it wrong.
 
-Three things can be seen at a picked position, always in this order: [MASK], another token, the token itself. Their
-exact shares follow from the split and the vocabulary size (course text, section 2.2); the rest of this module compares
-counts with shares, and says how often the comparison errs.
+Three things can be seen at a picked position, always in this order: [MASK], another token, the token itself.
+Their exact shares follow from the split and the vocabulary size (course text, section 2.2); the rest of this
+module compares counts with shares, and says how often the comparison errs.
 """
 
 import math
@@ -52,9 +52,10 @@ def _shares(name: str, values, cells: int | None = None) -> np.ndarray:
 def exact_shares(vocab: int, split=BERT_SPLIT) -> np.ndarray:
     """The exact shares of what a picked position shows: [MASK], another token, the token itself.
 
-    A random token is uniform over all `vocab` ids, so it is [MASK] with chance 1/V and the original with chance 1/V; the
-    two differ, since a special token is never picked. With the split (m, r, k) the shares are m + r/V, r (V - 2)/V and
-    k + r/V (course text, section 2.2). `vocab` must be at least 2. Returns float64 `[3]`.
+    A random token is uniform over all `vocab` ids, so it is [MASK] with chance 1/V and the original with
+    chance 1/V; the two differ, since a special token is never picked. With the split (m, r, k) the shares are
+    m + r/V, r (V - 2)/V and k + r/V (course text, section 2.2). `vocab` must be at least 2. Returns float64
+    `[3]`.
     """
     V = _count("vocab", vocab, 2)
     m, r, k = _shares("split", split, 3)
@@ -64,8 +65,8 @@ def exact_shares(vocab: int, split=BERT_SPLIT) -> np.ndarray:
 def count_shown(inputs, labels, mask_id: int) -> np.ndarray:
     """How often the picked positions show [MASK], another token, the token itself: int64 `[3]`.
 
-    `inputs` and `labels` are what a masking routine returned, of one shape; a position is picked where its label is
-    not -100.
+    `inputs` and `labels` are what a masking routine returned, of one shape; a position is picked where its
+    label is not -100.
     """
     inputs, labels = np.asarray(inputs), np.asarray(labels)
     if inputs.shape != labels.shape:
@@ -77,7 +78,7 @@ def count_shown(inputs, labels, mask_id: int) -> np.ndarray:
 
 
 def pick_pmf(n: int, p: float) -> np.ndarray:
-    """The chance of 0, 1, ..., n picks among n candidates, each picked with probability p: float64 `[n + 1]`."""
+    """The chance of 0, 1, ..., n picks among n candidates of probability p each: float64 `[n + 1]`."""
     n, p = _count("n", n, 0), _real("p", p, 0, 1)
     return stats.binom.pmf(np.arange(n + 1), n, p)
 
@@ -96,7 +97,7 @@ def outside_band(n: int, p: float, sds: float = 4.0) -> float:
     """The exact chance that correct code falls outside the band of `pick_band`: its false-alarm rate."""
     low, high = pick_band(n, p, sds)
     inside = [k for k in range(max(0, math.floor(low)), min(n, math.ceil(high)) + 1) if low <= k <= high]
-    # Rounding may push a point just past the edge of a band of width zero (p = 0 or 1); the mean itself is inside.
+    # At p = 0 or 1 the band has width zero and holds the only possible count.
     return max(0.0, 1.0 - float(stats.binom.pmf(inside, n, p).sum())) if 0 < p < 1 else 0.0
 
 
@@ -117,10 +118,11 @@ class ChiSquare:
 def chi_square(counts, shares) -> ChiSquare:
     """Pearson's chi-square test of counts against exact shares.
 
-    `counts` are integers `[k]`, not negative and not all zero; `shares` are `[k]` weights that sum to 1. The statistic
-    is the sum of (count - expected)^2 / expected, with one degree of freedom less than there are cells. A cell whose
-    share is zero is left out when its count is zero; one count in it is infinitely surprising: p value 0. The p value
-    uses the limit for many counts; below about five expected in a cell it is rough.
+    `counts` are integers `[k]`, not negative and not all zero; `shares` are `[k]` weights that sum to 1. The
+    statistic is the sum of (count - expected)^2 / expected, with one degree of freedom less than there are
+    cells. A cell whose share is zero is left out when its count is zero; one count in it is infinitely
+    surprising: p value 0. The p value uses the limit for many counts; below about five expected in a cell it
+    is rough.
     """
     counts = np.asarray(counts)
     shares = _shares("shares", shares)
@@ -140,11 +142,12 @@ def chi_square(counts, shares) -> ChiSquare:
 
 
 def power(picks: int, shares, wrong, alpha: float = 0.001) -> float:
-    """The chance that the chi-square test of `picks` picks rejects a routine that shows `wrong` instead of `shares`.
+    """The chance that the chi-square test of `picks` picks notices a routine of shares `wrong`.
 
-    `alpha` is the false-alarm rate: the test rejects when its p value is below it. The statistic of a wrong routine
-    follows the noncentral chi-square distribution with noncentrality picks * sum((wrong - share)^2 / share); this is
-    the limit for many picks. A cell that must stay empty gives a wrong routine away at the first count in it.
+    `alpha` is the false-alarm rate: the test rejects when its p value is below it. The statistic of a wrong
+    routine follows the noncentral chi-square distribution with noncentrality picks * sum((wrong - share)^2 /
+    share); this is the limit for many picks. A cell that must stay empty gives a wrong routine away at the
+    first count in it.
     """
     picks, alpha = _count("picks", picks, 1), _real("alpha", alpha, 0, 1, strict=True)
     shares = _shares("shares", shares)
@@ -181,7 +184,10 @@ def required_picks(shares, wrong, alpha: float = 0.001, target: float = 0.95) ->
 
 def tokens_for(picks: int, p: float) -> int:
     """How many candidate tokens are needed, on average, for so many picks at picking probability p."""
-    return math.ceil(_count("picks", picks, 0) / _real("p", p, 0, 1, strict=True) - 1e-9) if p != 1 else picks
+    picks, p = _count("picks", picks, 0), _real("p", p, 0, 1)
+    if p == 0:
+        raise ValueError("p: expected more than 0, since no number of tokens gives a pick at 0")
+    return math.ceil(picks / p - 1e-9)  # 3 picks at 0.15 are 20 tokens, in floating point too
 
 
 def power_curve(shares, wrong, picks, alpha: float = 0.001) -> np.ndarray:
@@ -192,8 +198,8 @@ def power_curve(shares, wrong, picks, alpha: float = 0.001) -> np.ndarray:
 def tolerance_miss(picks: int, share: float, tolerance: float) -> float:
     """The chance that correct code misses its share by more than an absolute `tolerance`, over `picks` picks.
 
-    Exact, from the binomial distribution. A fixed tolerance fails correct code often when there are few picks, and lets
-    wrong code pass when there are many; a band in standard deviations does neither.
+    Exact, from the binomial distribution. A fixed tolerance fails correct code often when there are few
+    picks, and lets wrong code pass when there are many; a band in standard deviations does neither.
     """
     n, share = _count("picks", picks, 1), _real("share", share, 0, 1)
     tolerance = _real("tolerance", tolerance, 0, 1)

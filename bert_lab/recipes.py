@@ -1,8 +1,8 @@
 """Other masking recipes, with the arguments of `mlm_mask`, to compare it with.
 
-`exact_count` is the recipe of BERT's first script, `four_matrices` the one of Hugging Face's collator. Both show the
-right shares and draw in another order, so the same seed gives another batch. `WRONG` holds three recipes whose shares
-were wrong in public code. All of them are written anew here, over the `PCG32`.
+`exact_count` is the recipe of BERT's first script, `four_matrices` the one of Hugging Face's collator. Both
+show the right shares and draw in another order, so the same seed gives another batch. `WRONG` holds three
+recipes whose shares were wrong in public code. All of them are written anew here, over the `PCG32`.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from .rng import PCG32, as_index, sample_categorical
 
 
 def _checked(ids, special_mask, mask_id, vocab, p, rng, split):
-    """The arguments of a recipe, checked as `mlm_mask` checks them: ids, special, mask_id, vocab, p, split."""
+    """ids, special, mask_id, vocab, p and split, checked as `mlm_mask` checks them."""
     if not isinstance(rng, PCG32):
         raise TypeError(f"rng: expected a PCG32, got {type(rng).__name__}")
     vocab = as_index(vocab, "vocab", 1, 2**32)
@@ -27,10 +27,10 @@ def _checked(ids, special_mask, mask_id, vocab, p, rng, split):
 def exact_count(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG32, *, split=BERT_SPLIT):
     """A fixed number of picks in each row: `(inputs, labels)`, as in BERT's first script.
 
-    A row is what lies along the last axis. Of its n candidates, max(1, round(n p)) are picked: the row's candidates are
-    shuffled, and the first ones taken. So a row with a candidate always has a pick, even at p = 0. Each pick draws its
-    action by `split`. The script itself counts [CLS] and [SEP] in n, and never picks more than `max_predictions_per_seq`
-    (20 by default) in a row.
+    A row is what lies along the last axis. Of its n candidates, max(1, round(n p)) are picked: the row's
+    candidates are shuffled, and the first ones taken. So a row with a candidate always has a pick, even at p
+    = 0. Each pick draws its action by `split`. The script itself counts [CLS] and [SEP] in n, and never picks
+    more than `max_predictions_per_seq` (20 by default) in a row.
 
     Arguments, results and errors are those of `mlm_mask`; `rng` must be a `PCG32`.
 
@@ -58,9 +58,10 @@ def exact_count(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG3
 def four_matrices(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG32, *, split=BERT_SPLIT):
     """Four full matrices of draws, used or not: `(inputs, labels)`, as in Hugging Face's collator.
 
-    The first decides which candidates are picked, the second which picks show [MASK] (chance m), the third which of the
-    others show a random id (chance r / (1 - m), which is 0.5 for BERT's split: half of the remaining fifth), the fourth
-    what those ids are. The generator moves on by four draws a position, whatever comes out.
+    The first decides which candidates are picked, the second which picks show [MASK] (chance m), the third
+    which of the others show a random id (chance r / (1 - m), which is 0.5 for BERT's split: half of the
+    remaining fifth), the fourth what those ids are. The generator moves on by four draws a position, whatever
+    comes out.
 
     Arguments, results and errors are those of `mlm_mask`; `rng` must be a `PCG32`.
 
@@ -82,8 +83,8 @@ def four_matrices(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PC
 class WrongRecipe:
     """A recipe whose shares are not what it says, seen in public code.
 
-    `shares` are what its picked positions show when it is asked for 80/10/10 (the random id counted as random), `story`
-    says how it comes to that, and `source` where it was seen.
+    `shares` are what its picked positions show when it is asked for 80/10/10 (the random id counted as
+    random), `story` says how it comes to that, and `source` where it was seen.
     """
 
     name: str
@@ -109,12 +110,12 @@ WRONG = {
     for recipe in (
         WrongRecipe(
             "80/2/18",
-            "after the 80% for [MASK], the random token is given a tenth of the remaining fifth instead of half of it",
-            "the TensorFlow path of Hugging Face's collator, until February 2023 (huggingface/transformers #21803)",
+            "after the 80% for [MASK], a tenth of the remaining fifth becomes random, instead of half of it",
+            "Hugging Face's collator for TensorFlow, until February 2023 (huggingface/transformers #21803)",
         ),
         WrongRecipe(
             "90/1/9",
-            "the random tokens are written first, and [MASK], drawn with probability 0.9, overwrites nine in ten of them",
+            "the random tokens are written first, and [MASK], drawn at 0.9, overwrites nine in ten of them",
             "lucidrains/mlm-pytorch before 0.1.0, as reported in its issue #6",
         ),
         WrongRecipe(

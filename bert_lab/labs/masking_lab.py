@@ -35,7 +35,7 @@ PRESETS = {
 
 
 class _Setting:
-    """A value of the lab that lives in one of its controls: `lab.p` reads the slider, `lab.p = 0.4` moves it."""
+    """A value that lives in one of the controls: `lab.p` reads the slider, `lab.p = 0.4` moves it."""
 
     def __init__(self, control: str):
         self.control = control
@@ -69,11 +69,12 @@ class _Setting:
 class MaskingLab(Lab):
     """Sliders for the masking of a batch; what happened to each token, histograms, and a verdict in words.
 
-    A batch is one sentence of 20 tokens, 64 times. `p`, `split`, `vocab`, `seed`, `batches`, `fresh` (new masks in every
-    batch, or ten sets over and over) and `code` (which routine runs) can be read and set; `preset(name)` sets all that
-    a name of `PRESETS` stands for. `inputs` and `labels` are what the routine returned, int64 `[rows, 22]`; `ids` and
-    `special_mask`, of the same shape, are what it was given. `counts` is how often the picks show [MASK], another token
-    and themselves, `shares` the exact shares of the split, `test` the chi-square test between them (None without picks).
+    A batch is one sentence of 20 tokens, 64 times. `p`, `split`, `vocab`, `seed`, `batches`, `fresh` (new
+    masks in every batch, or ten sets over and over) and `code` (which routine runs) can be read and set;
+    `preset(name)` sets all that a name of `PRESETS` stands for. `inputs` and `labels` are what the routine
+    returned, int64 `[rows, 22]`; `ids` and `special_mask`, of the same shape, are what it was given. `counts`
+    is how often the picks show [MASK], another token and themselves, `shares` the exact shares of the split,
+    `test` the chi-square test between them (None without picks).
     """
 
     p = _Setting("p_slider")
@@ -109,8 +110,8 @@ class MaskingLab(Lab):
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         super().__init__(
             "Masking lab",
-            "Choose a preset or move a slider. The two handles of `split` cut the picks into M, R and K, so the three"
-            " shares always sum to 1. A batch is the sentence below, 64 times.",
+            "Choose a preset or move a slider. The two handles of `split` cut the picks into M, R and K: the"
+            " three shares always sum to 1. A batch is the sentence below, 64 times.",
             [
                 widgets.HBox(list(self.preset_buttons.values()), layout=row),
                 widgets.HBox([self.p_slider, self.vocab_slider], layout=row),
@@ -119,6 +120,9 @@ class MaskingLab(Lab):
                 widgets.HBox([self.code_menu, self.fresh_box], layout=row),
             ],
             [self.strip, self.verdict, self.figure],
+        )
+        self.ids = self.special_mask = self.inputs = self.labels = self.counts = self.shares = self.test = (
+            None
         )
         self._held = False
         self.watch(
@@ -197,7 +201,7 @@ class MaskingLab(Lab):
         return Strip(names[0], fates, names[1])
 
     def strip_html(self) -> str:
-        """The first row of the first batch, and of the batch after the ten sets of masks where there is one."""
+        """The first row of the first batch, and of the one after the ten sets of masks if there is one."""
         first = self.first_row()
         if self.batches <= SETS:
             return f"<b>Batch 1, row 1</b>{first._repr_html_()}"
@@ -210,7 +214,7 @@ class MaskingLab(Lab):
         )
 
     def summary(self) -> list[tuple[bool | None, str]]:
-        """The verdict: pairs of True (fits), False (does not fit) or None (nothing to judge) and a sentence."""
+        """The verdict: pairs of True (fits), False (does not fit) or None (a note) and a sentence."""
         candidates = int((~self.special_mask).sum())
         picks = int(self.counts.sum())
         low, high = pick_band(candidates, self.p)
@@ -222,7 +226,8 @@ class MaskingLab(Lab):
         said = [
             (
                 low - 1e-9 <= picks <= high + 1e-9,
-                f"{picks:,} of {candidates:,} candidates are picked{copies}; {low:,.0f} to {high:,.0f} is the 4-sd band.",
+                f"{picks:,} of {candidates:,} candidates are picked{copies};"
+                f" the 4-sd band is {low:,.0f} to {high:,.0f}.",
             )
         ]
         if self.test is None:
@@ -234,9 +239,8 @@ class MaskingLab(Lab):
         fits = self.test.p_value >= ALPHA
         expected = picks * self.shares
         rough = " (rough: fewer than 5 expected in a cell)" if (expected[self.shares > 0] < 5).any() else ""
-        said.append(
-            (fits, f"{shown}: chi-square {self.test.statistic:.2f}, p value {self.test.p_value:.4f}{rough}.")
-        )
+        value = f"{self.test.p_value:.4f}" if self.test.p_value >= 0.0001 else "below 0.0001"
+        said.append((fits, f"{shown}: chi-square {self.test.statistic:.2f}, p value {value}{rough}."))
         if self.code in WRONG:
             true_shares = exact_shares(self.vocab, WRONG[self.code].shares(self.split))
             chance = power(picks, self.shares, true_shares, ALPHA)
@@ -263,13 +267,18 @@ class MaskingLab(Lab):
 
     def as_text(self) -> str:
         """The settings, the first row and the verdict, as plain text."""
+        if self.shares is None:
+            return f"Masking lab: {self.settings()}\nnothing was masked"
         words = {True: "fits", False: "does not fit", None: "note"}
         verdict = "\n".join(f"{words[fits]}: {text}" for fits, text in self.summary())
         return f"Masking lab: {self.settings()}\n{self.first_row()!r}\n{verdict}"
 
     def as_html(self) -> str:
         """The settings, the first row and the verdict, as HTML."""
+        result = "<p>nothing was masked</p>"
+        if self.shares is not None:
+            result = f"{self.first_row()._repr_html_()}{self.verdict_html()}"
         return (
-            f"<p><b>Masking lab</b>: {html.escape(self.settings())}. <i>Run this cell in JupyterLab to use it.</i></p>"
-            f"{self.first_row()._repr_html_()}{self.verdict_html()}"
+            f"<p><b>Masking lab</b>: {html.escape(self.settings())}."
+            f" <i>Run this cell in JupyterLab to use it.</i></p>{result}"
         )
