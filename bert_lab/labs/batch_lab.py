@@ -108,7 +108,7 @@ class BatchLab(Lab):
     """A box for texts and sliders for the room of a row, the rate and the seed; every array of the batch.
 
     `texts` is what the box holds, a line a text, with `||` between the two texts of a pair; `batch` is what
-    `mlm_batch` made of it, None before the first success. `max_len`, `p` and `seed` are the sliders' values.
+    `mlm_batch` made of it, None after an error. `max_len`, `p` and `seed` are the sliders' values.
     """
 
     def __init__(self, texts: str = TEXTS, max_len: int = 12, p: float = 0.15, seed: int = 0):
@@ -146,15 +146,29 @@ class BatchLab(Lab):
         return [part if len(part) > 1 else part[0] for part in parts]
 
     def draw(self) -> None:
-        """Make the batch anew and show its first rows."""
+        """Make the batch anew and show its first rows; without a batch, show none."""
+        self.batch, self.tables.value = None, ""
         rng = PCG32(self.seed_slider.value)
         self.batch = mlm_batch(self.tok, self.texts, self.max_len_slider.value, self.p_slider.value, rng)
+        legend = "; ".join(f"<b>{letter}</b> {meaning}" for letter, (_, meaning) in FATES.items())
+        tables = self._table()._repr_html_()
+        self.tables.value = f'<div role="status">{self._summary()}</div>{tables}<div>{legend}</div>'
+
+    def _table(self) -> BatchTable:
+        return BatchTable(self.tok, self.batch, range(min(len(self.batch["labels"]), MOST_ROWS)))
+
+    def _summary(self) -> str:
         rows, columns = self.batch["labels"].shape
         asked = int((self.batch["labels"] != IGNORE).sum())
-        more = f"; the first {MOST_ROWS} rows are shown" if rows > MOST_ROWS else ""
-        said = f"B = {rows}, T = {columns}, labels to predict: {asked}{more}."
-        legend = "; ".join(
-            f"<b>{letter}</b> {html.escape(meaning)}" for letter, (_, meaning) in FATES.items()
-        )
-        shown = BatchTable(self.tok, self.batch, range(min(rows, MOST_ROWS)))
-        self.tables.value = f'<div role="status">{said}</div>{shown._repr_html_()}<div>{legend}</div>'
+        more = f" The first {MOST_ROWS} rows are shown." if rows > MOST_ROWS else ""
+        return f"B = {rows}, T = {columns}, labels: {asked}.{more}"
+
+    def as_text(self) -> str:
+        """The summary and the tables as plain text."""
+        if self.batch is None:
+            return super().as_text()
+        return f"{super().as_text()}\n\n{self._summary()}\n\n{self._table()!r}"
+
+    def as_html(self) -> str:
+        """The summary and the tables."""
+        return super().as_html() + self.tables.value
