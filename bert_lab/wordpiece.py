@@ -159,6 +159,8 @@ class WordPieceTokenizer:
     def _read_vocab_txt(cls, path: Path, **settings) -> "WordPieceTokenizer":
         # Only line feeds end a piece: some vocabularies hold U+2028 or U+0085, where splitlines cuts too.
         lines = _read_text(path).removesuffix("\n").split("\n")
+        if lines == [""]:
+            raise ValueError(f"expected one piece a line in {path}, got an empty file")
         with _naming(path):
             return cls([line.rstrip(" \t") for line in lines], **settings)
 
@@ -202,19 +204,20 @@ class WordPieceTokenizer:
             out.append(ids)
         return out
 
-    def encode_plain(self, texts: list[str]) -> list[list[int]]:
+    def encode_plain(self, texts: Iterable[str]) -> list[list[int]]:
         """Return the ids of each string without [CLS] and [SEP] around them.
 
         Errors as in `encode`.
         """
+        texts = _check_texts(texts)
         for i, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"expected a string, got {type(text).__name__} at {i}")
+                raise TypeError(f"expected a string, got {_describe(text)} at texts[{i}]")
         try:
             encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # what the library says of a string that is not Unicode text
             for i, text in enumerate(texts):
-                _check_text(f"text {i}", text)
+                _check_text(f"texts[{i}]", text)
             raise
         return [encoding.ids for encoding in encodings]
 
@@ -348,11 +351,11 @@ def _check_texts(texts) -> list:
 def _check_text(name: str, text) -> None:
     if not isinstance(text, str):
         raise TypeError(f"expected {name} to be a string, got {_describe(text)}")
-    for at, char in enumerate(text):
-        if "\ud800" <= char <= "\udfff":
-            raise ValueError(
-                f"expected Unicode text, got the lone surrogate U+{ord(char):04X} at {at} of {name}"
-            )
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        wrong = f"the lone surrogate U+{ord(text[problem.start]):04X} at {problem.start} of {name}"
+        raise ValueError(f"expected Unicode text, got {wrong}") from None
 
 
 def _check_pieces(vocab) -> list[str]:
@@ -390,10 +393,10 @@ def _describe(value) -> str:
 
 @contextlib.contextmanager
 def _naming(path: Path):
-    # Whatever is wrong with what a file holds is an error of value, and says which file that is.
+    # Says of an error in what a file holds which file that is.
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+    except ValueError as problem:
         raise ValueError(f"{path} is not a BERT tokenizer's: {problem}") from None
 
 
@@ -433,14 +436,12 @@ def _settings(content: Mapping, names: Mapping[str, str]) -> dict:
 
 def _settings_of(content: dict) -> dict:
     """Return the settings of a `tokenizer.json`, after checking that all it does is what BERT does."""
-    normalizer = content.get("normalizer") or {}
-    pre_tokenizer = content.get("pre_tokenizer") or {}
-    for part, kind, expected in [
-        ("normalizer", normalizer.get("type"), "BertNormalizer"),
-        ("pre_tokenizer", pre_tokenizer.get("type"), "BertPreTokenizer"),
-    ]:
+    for name, expected in [("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")]:
+        part = content.get(name)
+        kind = part.get("type") if isinstance(part, dict) else part
         if kind != expected:
-            raise ValueError(f"expected the {part} {expected}, got {kind}")
+            raise ValueError(f"expected the {name} {expected}, got {kind}")
+    normalizer = content["normalizer"]
     if normalizer.get("clean_text") is False:
         raise ValueError("expected a normalizer with clean_text true, got false")
     return _settings(normalizer, _NORMALIZER_NAMES)
@@ -466,14 +467,21 @@ def _pieces_of(content: dict) -> list[str]:
     if not isinstance(ids, dict):
         raise ValueError(f"expected a vocab that maps pieces to ids, got {_describe(ids)}")
     entries = content.get("added_tokens") or []
-    if not all(isinstance(entry, dict) and {"id", "content"} <= entry.keys() for entry in entries):
+    if not (isinstance(entries, list) and all(_is_added_token(entry) for entry in entries)):
         raise ValueError(f"expected added_tokens with an id and a content each, got {_describe(entries)}")
     added = {entry["content"]: entry["id"] for entry in entries}
     _check_added(added)
     ids = {**ids, **added}
-    if set(ids.values()) != set(range(len(ids))):
+    pieces = {i: piece for piece, i in ids.items() if isinstance(i, int)}
+    if sorted(pieces) != list(range(len(ids))):
         raise ValueError(f"expected the ids 0 to {len(ids) - 1}, each once, in vocab")
-    return sorted(ids, key=ids.__getitem__)
+    return [pieces[i] for i in range(len(pieces))]
+
+
+def _is_added_token(entry) -> bool:
+    return (
+        isinstance(entry, dict) and isinstance(entry.get("content"), str) and isinstance(entry.get("id"), int)
+    )
 
 
 def _write_files(folder: Path, texts: dict[str, str]) -> None:

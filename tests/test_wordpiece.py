@@ -246,8 +246,10 @@ def test_a_text_is_a_string_or_a_pair(tok, text):
 
 def test_encode_plain_names_what_is_no_string(tok):
     assert tok.encode_plain(["the cats", ""]) == [tok.encode("the cats")[1:-1], []]
-    with pytest.raises(TypeError, match="expected a string, got int at 1"):
+    with pytest.raises(TypeError, match=r"expected a string, got int 3 at texts\[1\]"):
         tok.encode_plain(["the", 3])
+    with pytest.raises(TypeError, match="expected a list of texts, got str 'the cats'"):
+        tok.encode_plain("the cats")
 
 
 def test_pairs_come_as_tuples_or_lists_and_batches_as_anything_in_order(tok):
@@ -375,7 +377,8 @@ def test_from_file_reads_a_piece_a_line(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"got '' as piece 0"),
+        ("", "one piece a line in .*vocab.txt, got an empty file"),
+        ("\n", "one piece a line in .*vocab.txt, got an empty file"),
         ("\n\n", "got '' as piece 0"),
         (LINES + "\n", f"got '' as piece {V}"),
         (LINES + "cat\n", f"got 'cat' as piece 6 and as piece {V}"),
@@ -515,8 +518,17 @@ def drop(*path):
             edit(["pre_tokenizer"], {"type": "Whitespace"}),
             "the pre_tokenizer BertPreTokenizer, got Whitespace",
         ),
-        (edit(["pre_tokenizer"], []), "the pre_tokenizer BertPreTokenizer, got None"),
+        (edit(["pre_tokenizer"], []), r"the pre_tokenizer BertPreTokenizer, got \[\]"),
         (edit(["added_tokens"], [{"id": V, "content": "<new>"}]), r"no added tokens .* got \['<new>'\]"),
+        (edit(["normalizer"], "BertNormaliser"), "the normalizer BertNormalizer, got BertNormaliser"),
+        (edit(["normalizer"], [1]), r"the normalizer BertNormalizer, got \[1\]"),
+        (edit(["model", "vocab", "cat"], [6]), f"the ids 0 to {V - 1}, each once"),
+        (edit(["model", "vocab", "cat"], None), f"the ids 0 to {V - 1}, each once"),
+        (edit(["added_tokens"], 5), "added_tokens with an id and a content each, got int 5"),
+        (edit(["added_tokens"], {"a": 1}), "added_tokens with an id and a content each, got dict"),
+        (edit(["added_tokens"], [{"id": 4}]), "added_tokens with an id and a content each, got list"),
+        (edit(["added_tokens"], [{"content": "[MASK]"}]), "added_tokens with an id and a content each"),
+        (edit(["added_tokens"], [{"id": 4, "content": [1]}]), "added_tokens with an id and a content each"),
         (edit(["added_tokens"], [3]), "added_tokens with an id and a content each, got list"),
     ],
 )

@@ -18,7 +18,7 @@ from bert_lab.wordpiece import WordPieceTokenizer, book_tokenizer, special_ids
 
 PAIR_SIGN = "||"  # between the two texts of a pair, in the lab's text box
 MOST_ROWS = 8  # that are drawn: a longer batch is made all the same
-TEXTS = f"The cat sat on the mat.\nWhere is the dog? {PAIR_SIGN} It is asleep in the garden.\nIt rained."
+TEXTS = f"My friend sold the old boat.\nWho opened the window? {PAIR_SIGN} It was the teacher.\nHello!"
 
 _COLORED = 3  # lines of a table that are colored by fate: the pieces, the fate, what is shown
 
@@ -111,7 +111,7 @@ class BatchLab(Lab):
     `mlm_batch` made of it, None after an error. `max_len`, `p` and `seed` are the sliders' values.
     """
 
-    def __init__(self, texts: str = TEXTS, max_len: int = 12, p: float = 0.15, seed: int = 0):
+    def __init__(self, texts: str = TEXTS, max_len: int = 12, p: float = 0.15, seed: int = 8):
         wide = widgets.Layout(width="440px", max_width="100%")
         look = {"continuous_update": False, "style": {"description_width": "90px"}, "layout": wide}
         self.box = widgets.Textarea(
