@@ -1,7 +1,7 @@
 """bert_lab: how BERT is trained to fill in blanks, exact enough to be trusted as software.
 
-The names of the contract are re-exported here and loaded on first use, so that `import bert_lab` loads neither
-torch nor matplotlib nor transformers.
+The names of the contract are re-exported here and loaded on first use, so that `import bert_lab` loads
+neither torch nor matplotlib nor transformers.
 """
 
 import importlib

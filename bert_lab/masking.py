@@ -1,8 +1,8 @@
 """BERT's masking: which positions are hidden, what is shown there, and what is to be predicted.
 
-`mlm_mask` follows one fixed order of draws (the course text, section 2.2). The loop below is that order, readable, for
-any generator. With a `PCG32` its twin does the same in NumPy blocks: the same arrays and the same final state of the
-generator, bit for bit.
+`mlm_mask` follows one fixed order of draws (the course text, section 2.2). The loop below is that order,
+readable, for any generator. With a `PCG32` its twin does the same in NumPy blocks: the same arrays and the
+same final state of the generator, bit for bit.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def mlm_mask(
 ):
     """Pick positions with probability p and hide what stands there: `(inputs, labels)`.
 
-    Positions are visited in C order. A special one draws nothing. Any other draws one uniform u, and is picked when
-    u < p. A picked one is labelled with its original id and draws one more uniform, which chooses by `split` to show
-    [MASK], a random id (one `rng.below(vocab)`), or the original.
+    Positions are visited in C order. A special one draws nothing. Any other draws one uniform u, and is
+    picked when u < p. A picked one is labelled with its original id and draws one more uniform, which chooses
+    by `split` to show [MASK], a random id (one `rng.below(vocab)`), or the original.
 
     Args:
         ids: integer array of any shape (list, NumPy array or CPU tensor), 0 <= id < vocab.
@@ -37,8 +37,8 @@ def mlm_mask(
         mask_id: the id of [MASK].
         vocab: how many ids there are, 1 <= vocab < 2^32.
         p: the picking probability, 0 <= p <= 1.
-        rng: a `PCG32`, or anything with `uniform()` and `below(n)`. It moves on by exactly the draws made, and not at
-            all when an argument is refused.
+        rng: a `PCG32`, or anything with `uniform()` and `below(n)`. It moves on by exactly the draws made,
+            and not at all when an argument is refused.
         split: shares of [MASK], random and kept; three finite numbers >= 0 that sum to 1 within 1e-9.
 
     Returns:
@@ -46,7 +46,8 @@ def mlm_mask(
         labels: int64, the shape of ids; the original id at picked positions, -100 elsewhere.
 
     Raises:
-        TypeError: an argument of the wrong type (floats or booleans as ids, a generator without uniform and below).
+        TypeError: an argument of the wrong type (floats or booleans as ids, a generator without uniform and
+            below).
         ValueError: a wrong value or shape.
 
     Source: Devlin et al. 2019, section 3.1 and appendix A.1; the course text, section 2.2.
@@ -57,10 +58,7 @@ def mlm_mask(
     split = as_split(split)
     ids = as_ids(ids, vocab)
     special = as_flags(special_mask, "special_mask", ids.shape)
-    if not (callable(getattr(rng, "uniform", None)) and callable(getattr(rng, "below", None))):
-        raise TypeError(
-            f"rng: expected a generator with uniform() and below(n), such as PCG32, got {type(rng).__name__}"
-        )
+    _check_generator(rng)
     # A subclass may have changed its draws: it gets the loop, which asks for them one by one.
     mask = _mask_in_blocks if type(rng) is PCG32 else _mask_one_by_one
     inputs, labels = mask(ids.ravel(), special.ravel(), mask_id, vocab, p, rng, split)
@@ -86,11 +84,11 @@ def _mask_one_by_one(ids, special, mask_id, vocab, p, rng, split):
 
 
 def _mask_in_blocks(ids, special, mask_id, vocab, p, rng, split):
-    """The same as `_mask_one_by_one` for a PCG32: raw words come in blocks, and a block is decided at once."""
+    """The same as `_mask_one_by_one` for a PCG32: raw words come in blocks, each decided at once."""
     inputs = ids.copy()
     labels = np.full_like(ids, IGNORE)
     candidates = np.flatnonzero(~special)
-    # Comparing raw words with scaled thresholds is comparing uniforms with the numbers themselves: both are exact.
+    # Comparing raw words with scaled thresholds is comparing uniforms with the unscaled ones: both are exact.
     pick_below = math.ceil(p * 2**32)
     action_below = [min(2**32, math.ceil(min(c, 1.0) * 2**32)) for c in cumulative_weights(split)[:2]]
     draws_each = 1 + p * (1 + split[1])  # expected, but for rejections in below
@@ -126,8 +124,8 @@ class _Picks(NamedTuple):
 def _decide(raws, left, vocab, pick_below, action_below):
     """Decide as many of the `left` next candidates as these raw words suffice for.
 
-    A word below `pick_below` is a hit: a pick, unless it is the action or the random id of an earlier pick. So each hit
-    is first followed as if it were a pick, and then those inside the draws of another are dropped.
+    A word below `pick_below` is a hit: a pick, unless it is the action or the random id of an earlier pick.
+    So each hit is first followed as if it were a pick; then those inside the draws of another are dropped.
     """
     last = raws.size - 2  # the last two words only serve as the draws that follow a hit
     hits = np.flatnonzero(raws[:last] < pick_below)
@@ -172,8 +170,8 @@ def _outside_others(hits, ends, longest):
     real = np.ones(hits.size, bool)
     for lag in range(1, min(longest, hits.size)):
         real[lag:] &= hits[lag:] >= ends[:-lag]
-    # `real` are those outside the draws of every earlier hit, whichever of those are picks. Each other one hangs on the
-    # pick before it: follow these chains, all of them at once.
+    # `real` are those outside the draws of every earlier hit, whichever of those are picks. Each other one
+    # hangs on the pick before it: follow these chains, all of them at once.
     walkers = np.flatnonzero(real[:-1] > real[1:])
     for _ in range(_ROUNDS):
         walkers = np.searchsorted(hits, ends[walkers])
@@ -189,6 +187,16 @@ def _outside_others(hits, ends, longest):
         while not decided[walker := following[walker]]:
             decided[walker] = True
     return np.flatnonzero(decided[:-1])
+
+
+def _check_generator(rng) -> None:
+    if isinstance(rng, type):
+        raise TypeError(f"rng: expected a generator such as PCG32(42), got the class {rng.__name__}")
+    if not (callable(getattr(rng, "uniform", None)) and callable(getattr(rng, "below", None))):
+        raise TypeError(
+            "rng: expected a generator with uniform() and below(n), such as PCG32(42), "
+            f"got {type(rng).__name__}"
+        )
 
 
 def as_probability(value, name: str) -> float:
@@ -210,8 +218,13 @@ def as_split(split) -> tuple[float, float, float]:
 
 
 def as_ids(ids, vocab: int, name: str = "ids") -> np.ndarray:
-    """`ids` as an int64 array (not a copy where it is one); TypeError unless integers, ValueError unless below vocab."""
+    """`ids` as an int64 array, itself where it is one.
+
+    Raises TypeError for anything but integers, ValueError for an id that is not in 0..vocab-1.
+    """
     array = as_array(ids, name)
+    if isinstance(ids, (list, tuple)):
+        _check_leaves(ids, vocab, name)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected integers, got {array.dtype}")
     # Seen as unsigned, a negative id is a huge one: one comparison finds both.
@@ -221,6 +234,17 @@ def as_ids(ids, vocab: int, name: str = "ids") -> np.ndarray:
         where = "".join(f"[{i}]" for i in place)
         raise ValueError(f"{name}: expected ids from 0 to {vocab - 1}, got {array[place]} at {name}{where}")
     return converted
+
+
+def _check_leaves(values, vocab: int, name: str) -> None:
+    """Refuse what NumPy would turn into other numbers: booleans among integers, and integers too large."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            _check_leaves(value, vocab, name)
+        elif isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_:
+            raise TypeError(f"{name}: expected integers, got the boolean {value}")
+        elif isinstance(value, int) and not 0 <= value < vocab:
+            raise ValueError(f"{name}: expected ids from 0 to {vocab - 1}, got {value}")
 
 
 def as_flags(flags, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -244,22 +268,12 @@ def as_array(value, name: str) -> np.ndarray:
         if value.device.type != "cpu":
             raise TypeError(f"{name}: expected a tensor on the CPU, got one on {value.device}")
         value = value.detach().numpy()
-    if isinstance(value, np.ndarray):
-        return np.ascontiguousarray(value).reshape(value.shape)  # which makes a single number 1-dimensional
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, (np.ndarray, list, tuple)):
         raise TypeError(f"{name}: expected a list, NumPy array or CPU tensor, got {type(value).__name__}")
     try:
-        array = np.asarray(value)
+        array = np.asarray(value, order="C")
     except ValueError:
         raise ValueError(f"{name}: expected rows of one length, got a ragged list") from None
-    if array.size == 0:
+    if array.size == 0 and not isinstance(value, np.ndarray):
         return array.astype(np.int64)  # an empty list has no type of its own
-    if array.dtype != bool and _holds_boolean(value):
-        raise TypeError(f"{name}: expected values of one kind, got booleans among others")
     return array
-
-
-def _holds_boolean(value) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(map(_holds_boolean, value))
-    return isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == bool

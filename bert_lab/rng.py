@@ -1,7 +1,8 @@
 """Every draw of the project: the PCG32 generator, its scripted stand-in, and what is sampled from them.
 
-One fixed generator, used in one fixed order, makes a masked batch the same on every machine and in every language.
-The page `notebooks/masking_contract.md` says the rules in full; nothing here depends on NumPy's or torch's random state.
+One fixed generator, used in one fixed order, makes a masked batch the same on every machine and in every
+language. The page `notebooks/masking_contract.md` says the rules in full; nothing here depends on the random
+state of NumPy or torch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BLOCK = 16384  # raws computed at a time: the arrays of one block stay in a cor
 
 
 def as_index(value, name: str, low: int, high: int) -> int:
-    """`value` as a Python int in low..high-1; TypeError for anything but an integer, ValueError out of range."""
+    """`value` as a Python int in low..high-1; TypeError unless an integer, ValueError out of range."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
         raise TypeError(f"{name}: expected an integer, got {value!r} of type {type(value).__name__}")
     try:
@@ -77,16 +78,16 @@ class PCG32:
         seed: 0 <= seed < 2^64.
         stream: which of the 2^63 sequences; 0 <= stream < 2^63.
 
-    `PCG32(42, 54)` gives a15c02b7 7b47f409 ba1d3330 83d2f293 bfa4784b cbed606e. Two generators are equal when their
-    next draws are. A copied, pickled or forked generator repeats the draws of the original: give each worker a stream
-    of its own.
+    `PCG32(42, 54)` gives a15c02b7 7b47f409 ba1d3330 83d2f293 bfa4784b cbed606e. Two generators are equal when
+    their next draws are. A copied, pickled or forked generator repeats the draws of the original: give each
+    worker a stream of its own.
 
     Raises:
         TypeError: seed or stream is not an integer.
         ValueError: seed or stream is out of range.
 
-    Source: O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number
-    Generation" (2014), section 6.3.
+    Source: O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
+    Number Generation" (2014), and its minimal C implementation.
     """
 
     __slots__ = ("_inc", "_state")
@@ -126,7 +127,8 @@ class PCG32:
     def below(self, n: int) -> int:
         """A uniform integer in 0..n-1, 1 <= n < 2^32, by rejection.
 
-        Raw words below 2^32 mod n are skipped, and the first other one is taken modulo n: no value is favored.
+        Raw words below 2^32 mod n are skipped, and the first other one is taken modulo n, so that no value
+        is favored.
         """
         n = as_index(n, "n", 1, 2**32)
         threshold = 2**32 % n
@@ -149,7 +151,7 @@ class PCG32:
             np.right_shift(states, 18, out=words)
             words ^= states
             words >>= 27
-            # The word twice over in 64 bits: shifting that right turns the word, and the lower half is the result.
+            # The word twice over in 64 bits: shifting that right turns the word in the lower half.
             words &= _M32
             words *= 2**32 + 1
             states >>= 59
@@ -249,8 +251,11 @@ def as_unit(value, name: str) -> float:
 def cumulative_weights(weights: Sequence[float]) -> list[float]:
     """Running sums of the weights; infinite from the last positive weight on, so that no draw goes past it.
 
-    Raises ValueError unless the weights are finite, not negative, not all zero, and sum to at most 1 (within 1e-9).
+    Raises ValueError unless the weights are finite, not negative, not all zero, and sum to at most 1 (within
+    1e-9).
     """
+    if not hasattr(weights, "__iter__") or isinstance(weights, (str, bytes)):
+        raise TypeError(f"weights: expected a sequence of numbers, got {weights!r}")
     checked = [as_real(w, f"weights[{i}]") for i, w in enumerate(weights)]
     total = math.fsum(checked)
     if not (checked and min(checked) >= 0 and 0 < total <= 1 + 1e-9):
