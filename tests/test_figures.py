@@ -1,12 +1,17 @@
 """Figures: what they draw, what they say in words, what they refuse, and that nothing is left open."""
 
+import base64
 import io
 import warnings
 
 import matplotlib.pyplot as plt
+import matplotlib_inline.backend_inline
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from PIL import Image
+from traitlets.config import Config
 
 from bert_lab import figures
 from bert_lab.palette import FATES
@@ -47,16 +52,31 @@ def test_a_figure_is_a_small_picture_with_words(make):
     assert len(data) < 30_000
 
 
-def test_show_displays_a_figure_once_and_closes_it(capsys):
-    # What the inline backend does with plt.show(): display every open figure, then close all of them.
+def test_show_displays_a_figure_once_and_closes_it(monkeypatch, tmp_path):
+    # What plt.show() does in a notebook: display every open figure, then close all of them.
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     fig = MADE["picks_per_row"]()
     assert plt.get_fignums() == [fig.number]
-    data, metadata = fig._repr_mimebundle_()
-    assert data["text/plain"] == fig.alt
-    assert metadata["image/png"]["alt"] == fig.alt
-    assert data["image/png"].startswith("iVBORw0KGgo")
-    assert fig.canvas is fig.canvas.manager.canvas  # pyplot still knows it
-    plt.close("all")
+    try:
+        with capture_output() as shown:
+            matplotlib_inline.backend_inline.show(close=True)
+    finally:
+        shell.clear_instance()
+    assert plt.get_fignums() == []
+    (output,) = shown.outputs
+    assert output.data["text/plain"] == fig.alt
+    assert output.metadata["image/png"]["alt"] == fig.alt
+    with Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))) as picture:
+        assert picture.mode == "P"  # the small one of ours
+
+
+def test_rendering_leaves_pyplots_canvas_in_place():
+    fig = MADE["picks_per_row"]()
+    canvas = fig.canvas
+    figures._render(fig)
+    assert fig.canvas is canvas
+    plt.close(fig)
 
 
 def test_html_image_carries_the_words_and_is_closed():

@@ -93,7 +93,7 @@ def test_no_pick_chance():
 
 
 def test_chi_square_by_hand():
-    # Expected 80, 10, 10: (4/80 + 4/10 + 0) = 0.45, and with two degrees of freedom the p value is exp(-0.45 / 2).
+    # Expected 80, 10, 10: 4/80 + 4/10 + 0 = 0.45. With two degrees of freedom p is exp(-0.45 / 2).
     result = chi_square([78, 12, 10], BERT_SPLIT)
     assert result.statistic == pytest.approx(0.45)
     assert result.dof == 2
