@@ -58,7 +58,9 @@ def test_a_wrong_choice_gets_the_truth_and_a_sentence_for_each():
     assert "nothing is drawn" in told and "&amp; nothing" in told
     assert "One would shift" in told and "Two is what" in told
     assert (
-        told.index("<b>none</b> is right") < told.index("<code>one</code></b> is not") < told.index("two</b>")
+        told.index("<b>none</b> is right")
+        < told.index("<code>one</code></b> is wrong")
+        < told.index("two</b>")
     )
 
 

@@ -13,9 +13,25 @@ import ipywidgets as widgets
 
 from bert_lab.palette import BLUE, GREEN, SKY, VERMILLION
 
+# JupyterLab takes plain keys for itself while the focus is in an output, unless the focused element has the
+# attribute below; Shift+Enter and the like still reach it. Arrow keys move among radio buttons of one name.
+_KEYS = """if (!window.bertLabGroups) {
+  window.bertLabGroups = 1;
+  window.addEventListener('keydown', key => {
+    const target = key.target;
+    if (!target.closest('.bert-lab')) return;
+    const plain = !(key.shiftKey || key.ctrlKey || key.metaKey || key.altKey);
+    target.toggleAttribute('data-lm-suppress-shortcuts', plain);
+    const box = target.closest('.widget-radio-box');
+    if (!box || target.name) return;
+    const name = 'bert-lab-' + window.bertLabGroups++;
+    box.querySelectorAll('input').forEach(radio => { radio.name = name; });
+  }, true);
+}"""
+
 # One look for all labs, at a size that can be read on a projector. The variables are those of JupyterLab's
 # themes, so that a dark theme is followed; the second value serves pages that have none.
-STYLE = f"""<style>
+STYLE = f"""<style onload="{_KEYS}">
 .bert-lab {{
   --jp-widgets-font-size: 16px; --jp-widgets-inline-height: 34px; --jp-widgets-radio-item-height: 30px;
   --jp-widgets-inline-label-width: 110px;

@@ -62,7 +62,7 @@ class Prediction(Lab):
             self.options, key=lambda option: option[0] != self.right
         )  # stable: the others keep order
         rows = "".join(
-            f"<li><b>{inline_html(choice)}</b> {'is right' if choice == self.right else 'is not'}:"
+            f"<li><b>{inline_html(choice)}</b> {'is right' if choice == self.right else 'is wrong'}:"
             f" {inline_html(sentence)}</li>"
             for choice, sentence in ordered
         )

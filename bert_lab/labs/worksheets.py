@@ -89,8 +89,8 @@ class Worksheet:
         """What is given, line by line."""
         return [
             f"p = {P}, V = {V}, [MASK] = {MASK_ID}, split 0.8 / 0.1 / 0.1",
-            "uniforms, in order: " + "  ".join(f"{u:.2f}" for u in self.uniforms),
-            f"below({V}), in order: " + "  ".join(map(str, self.belows)),
+            "uniforms, in order: " + ", ".join(f"{u:.2f}" for u in self.uniforms),
+            f"below({V}), in order: " + ", ".join(map(str, self.belows)),
             "Take a draw only where the steps ask for one; some are left over.",
         ]
 
