@@ -50,7 +50,12 @@ def mlm_batch(
     rows = split_pairs(texts)
     if not rows:
         raise ValueError("texts: expected at least one text, got none")
-    max_len = as_index(max_len, "max_len", 1 + max(len(row) for row in rows), 2**31)
+    max_len = as_index(max_len, "max_len", -(2**63), 2**63)
+    least = 1 + max(len(row) for row in rows)
+    if max_len < least:
+        raise ValueError(
+            f"max_len: expected at least {least}, for [CLS] and each [SEP] of a row, got {max_len}"
+        )
     plain = iter(tok.encode_plain(list(chain.from_iterable(rows))))
     flat, firsts, lengths = [], [], []  # all rows end to end; where each row's first text ends, and the row
     for row in rows:

@@ -141,7 +141,7 @@ def test_a_line_is_a_text_or_a_pair(text, texts):
 def test_an_error_shows_in_the_lab_which_stays_usable():
     lab = BatchLab()
     lab.max_len_slider.value = 2
-    assert "ValueError: max_len: expected an integer from 3" in lab.error.value
+    assert "ValueError: max_len: expected at least 3" in lab.error.value
     assert lab.batch is None
     assert lab.tables.value == ""
     assert lab.as_text().startswith("Batch lab: ")
