@@ -33,7 +33,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 CELL_METADATA = ("jupyter", "slideshow", "tags")
 MAX_BYTES = 300_000
 CELL_TIMEOUT = 600  # seconds
-MACHINE_PATH = re.compile(r"(?<![\w.:/])/(?:home|root|tmp|work|Users|opt|var|usr)/|\b[A-Za-z]:\\+Users\b")
+MACHINE_PATH = re.compile(r"(?<![\w.:/~])/(?:home|root|tmp|work|Users|opt|var|usr)/|\b[A-Za-z]:\\+Users\b")
 # Marks with which nbval would leave an output uncompared, or an error unseen.
 NBVAL_MARK = re.compile(r"^\s*#+\s*(?:NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$", re.MULTILINE)
 DRAWN_ID = re.compile(r"[0-9a-f]{8}(-.*)?")  # what an editor gives a new cell
@@ -84,7 +84,11 @@ def read(text: str) -> nbformat.NotebookNode:
     if (raw.get("nbformat"), raw.get("nbformat_minor")) != (4, 5):
         have = f"{raw.get('nbformat')}.{raw.get('nbformat_minor')}"
         raise ValueError(f"expected a notebook of format 4.5, whose cells have ids, got format {have}")
-    return nbformat.v4.reads(text)
+    nb = nbformat.v4.reads(text)
+    for number, cell in enumerate(nb.cells, 1):
+        if "id" not in cell:
+            raise ValueError(f"expected an id in every cell, got none in cell {number} from the top")
+    return nb
 
 
 def text_of(nb: nbformat.NotebookNode) -> str:
