@@ -183,6 +183,7 @@ class WordPieceTokenizer:
     def encode(self, text: str, pair: str | None = None) -> list[int]:
         """Return the ids of [CLS] text [SEP], or of [CLS] text [SEP] pair [SEP]; nothing is cut off.
 
+        An empty pair is a pair too, and has a [SEP] of its own.
         Anything but strings raises TypeError; a lone surrogate, which is not a character, raises ValueError.
         """
         _check_text("text", text)
