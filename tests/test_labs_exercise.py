@@ -171,3 +171,52 @@ def test_a_table_that_fails_to_import_says_so(monkeypatch):
     monkeypatch.setattr(exercise.importlib, "import_module", missing)
     with pytest.raises(ModuleNotFoundError, match="other"):
         check("77.1", 1)
+
+
+def mean_of_all(losses, labels):
+    return sum(losses) / len(losses)
+
+
+def mean_of_labelled(losses, labels):
+    kept = [loss for loss, label in zip(losses, labels, strict=True) if label != -100]
+    return sum(kept) / len(kept)
+
+
+def masked_loss(losses, labels):
+    return mean_of_labelled(losses, labels) if set(labels) != {-100} else 0.0
+
+
+ROW = ([2, 12, 4, 9, 7, 3], [-100, -100, 6, 9, -100, -100])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("0.1", 30), ("1.1", 14), ("1.2", ROW), ("1.3", 0.75), ("1.4", masked_loss), ("1.5", 16)],
+)
+def test_the_first_chapters_take_the_right_answer(name, answer):
+    status, sentence = verdict(name, answer)
+    assert status == RIGHT and sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "hint"),
+    [
+        ("0.1", 170, "left alone"),
+        ("0.1", 31, "Multiply"),
+        ("1.1", 7, "draws twice"),
+        ("1.1", 20, "Special positions draw nothing"),
+        ("1.2", ROW[::-1], "inputs come first"),
+        ("1.2", (ROW[0], [-100, -100, 4, 9, -100, -100]), "the original"),
+        ("1.2", [], "Expected 2 values, got 0."),
+        ("1.3", 0.3, "overall share"),
+        ("1.3", 0.5, "remaining 0.4"),
+        ("1.4", mean_of_all, "With losses 1, 1, 4 and labels 5, 6, -100: 2 is too large."),
+        ("1.4", mean_of_labelled, "no label at all, your function raised ZeroDivisionError"),
+        ("1.4", 1.0, "Expected a function"),
+        ("1.5", 15, "rejected"),
+        ("1.5", 56, "modulo 40"),
+    ],
+)
+def test_the_first_chapters_hint_at_what_is_wrong(name, answer, hint):
+    status, sentence = verdict(name, answer)
+    assert status == WRONG and hint in sentence
