@@ -1,0 +1,180 @@
+"""The faults that a good test catches: the reference with one line changed, each a mistake that people make.
+
+There is one copy of the reference: a mutant is a row here, its old text stands in the reference exactly once,
+and the faulty code is made from the reference's source when it is asked for, in memory. Nothing is compiled
+to a file, so that no stale bytecode can come into play.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import bert_lab
+
+_PACKAGE = Path(bert_lab.__file__).parent
+# A changed module, and the modules that must be made anew because they use it.
+_USERS = {"masking": ["masking", "batches"], "batches": ["batches"]}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: where it is, what it changes, and what the person who makes it believes."""
+
+    id: str
+    pitfall: str  # the pitfall's title in the course text, section 5
+    module: str  # the module of bert_lab that is changed
+    old: str  # stands in that module exactly once
+    new: str
+    misconception: str
+    tests: tuple[str, ...]  # course tests that turn red
+    chapter: str  # a chapter that turns red under nbval
+
+
+MUTANTS = {
+    row.id: row
+    for row in [
+        Mutant(
+            "s01",
+            "special or padded positions picked",
+            "masking",
+            "        if special[t]:\n            continue\n",
+            "",
+            "Every position is a word, so every position may be picked.",
+            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order", "test_mlm_batch_from_text"),
+            "01_mask_by_hand",
+        ),
+        Mutant(
+            "s02",
+            "every position labelled",
+            "masking",
+            "def _mask_one_by_one(ids, special, mask_id, vocab, p, rng, split):\n"
+            '    """The order of draws, position by position; ids int64 [N], special bool [N]."""\n'
+            "    inputs = ids.copy()\n"
+            "    labels = np.full_like(ids, IGNORE)\n",
+            "def _mask_one_by_one(ids, special, mask_id, vocab, p, rng, split):\n"
+            "    inputs = ids.copy()\n"
+            "    labels = ids.copy()\n",
+            "The labels are the sentence; the loss will see to the rest.",
+            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order", "test_mask_rates"),
+            "01_mask_by_hand",
+        ),
+        Mutant(
+            "s03",
+            "random and keep swapped",
+            "masking",
+            "        elif action == 1:\n",
+            "        elif action == 2:\n",
+            "Both have a share of a tenth, so their order cannot matter.",
+            (
+                "test_hand_example_mlm_mask",
+                "test_keep_action_still_predicts",
+                "test_mask_follows_the_op_order",
+            ),
+            "01_mask_by_hand",
+        ),
+        Mutant(
+            "s04",
+            "the label is what was shown, not the original",
+            "masking",
+            "            inputs[t] = rng.below(vocab)\n    return inputs, labels\n",
+            "            inputs[t] = rng.below(vocab)\n"
+            "    return inputs, np.where(labels == IGNORE, IGNORE, inputs)\n",
+            "The model is to predict what stands at the position.",
+            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order", "test_mlm_batch_from_text"),
+            "01_mask_by_hand",
+        ),
+        Mutant(
+            "s05",
+            "a second uniform drawn for every position",
+            "masking",
+            "        if rng.uniform() >= p:\n            continue\n        labels[t] = original\n"
+            "        action = sample_categorical(split, rng.uniform())\n",
+            "        u, u_action = rng.uniform(), rng.uniform()\n"
+            "        if u >= p:\n            continue\n        labels[t] = original\n"
+            "        action = sample_categorical(split, u_action)\n",
+            "Two draws a position are simpler, and the rates are the same.",
+            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order"),
+            "01_mask_by_hand",
+        ),
+        Mutant(
+            "s12",
+            "special or padded positions picked",
+            "batches",
+            "np.isin(ids, specials)",
+            "np.isin(ids, [s for s in specials if s != tok.pad_id])",
+            "Padding is added after the text, so it is no special token.",
+            ("test_mlm_batch_from_text",),
+            "03_from_text_to_batches",
+        ),
+    ]
+}
+
+
+def mutant(id: str) -> Mutant:
+    """The row of this id; a ValueError that lists the ids when there is none."""
+    if id not in MUTANTS:
+        raise ValueError(f"mutant: expected one of {', '.join(MUTANTS)}, got {id!r}")
+    return MUTANTS[id]
+
+
+def mutated_source(row: Mutant) -> str:
+    """The source of the row's module with the fault in it; ValueError unless the old text is there once."""
+    source = _reference_source(row.module)
+    found = source.count(row.old)
+    if found != 1:
+        raise ValueError(
+            f"mutant {row.id}: expected its old text in {row.module}.py once, found it {found} times"
+        )
+    source = source.replace(row.old, row.new)
+    if row.module == "masking":
+        # The readable loop is the reference. Its twin would hide the fault from a PCG32, so it has to go.
+        source += "\n\n_mask_in_blocks = _mask_one_by_one\n"
+    return source
+
+
+def load_mutant(id: str) -> ModuleType:
+    """The contract's names with this one fault in them; what the fault does not touch is bert_lab's own."""
+    row = mutant(id)
+    faulty = ModuleType(f"bert_lab_{row.id}", f"bert_lab, but {row.pitfall}.")
+    faulty.__getattr__ = functools.partial(getattr, bert_lab)
+    # Under their own names, for as long as they are imported: the copies then find each other, and all else.
+    names = [f"bert_lab.{name}" for name in _USERS[row.module]]
+    with mock.patch.dict(sys.modules, {name: ModuleType(name) for name in names}):
+        for name in names:
+            module, stem = sys.modules[name], name.partition(".")[2]
+            source = mutated_source(row) if stem == row.module else _reference_source(stem)
+            _run(source, module, f"<{stem}.py of {row.id}>")
+            vars(faulty).update(
+                (key, vars(module)[key]) for key, home in bert_lab._HOME.items() if home == stem
+            )
+    return faulty
+
+
+def _reference_source(module: str) -> str:
+    return (_PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+
+
+def _run(source: str, module: ModuleType, filename: str) -> None:
+    """Run the source as the body of the module; tracebacks show its lines."""
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    module.__package__ = "bert_lab"
+    exec(compile(source, filename, "exec"), vars(module))
+
+
+def write_mutant(id: str, folder: Path) -> Path:
+    """Write a copy of the whole package with this one fault into `folder`; return the copy's path.
+
+    With `folder` first on PYTHONPATH, another process runs the faulty code, a notebook's kernel for example.
+    """
+    row = mutant(id)
+    copy = Path(folder) / "bert_lab"
+    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / f"{row.module}.py").write_text(mutated_source(row), encoding="utf-8")
+    return copy
