@@ -22,13 +22,15 @@ READER := $(VENV)/reader-set
 TEST := $(VENV)/test-set
 
 # Another environment that is active, or settings for another Python, must not reach ours.
-unexport PYTHONHOME PYTHONPATH PYTHONSTARTUP VIRTUAL_ENV JUPYTER_PATH MPLBACKEND PIP_TARGET PIP_PREFIX
+unexport PYTHONHOME PYTHONPATH PYTHONSTARTUP PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
+unexport JUPYTER_PATH MPLBACKEND PIP_TARGET PIP_PREFIX
 export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PREFER_ENV_PATH := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-PIP_INSTALL := $(PY) -m pip install --quiet --constraint constraints.txt \
+# --no-compile: modules are compiled when first imported, which halves the wait for the first page.
+PIP_INSTALL := $(PY) -m pip install --quiet --no-compile --constraint constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
 
 # An environment holds the absolute path of its folder: after a move it is made anew.
