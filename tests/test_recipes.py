@@ -96,7 +96,7 @@ def test_exact_count_picks_every_candidate_equally_often(batch):
 
 
 def test_exact_count_draws_by_hand():
-    # Candidates 1, 2, 3. The shuffle draws below(3) = 0 and below(2) = 1, which leaves 3, 2, 1; then one action.
+    # Candidates 1, 2, 3. The shuffle draws below(3) = 0, below(2) = 1: it leaves 3, 2, 1. Then one action.
     class Scripted(PCG32):
         def __init__(self, uniforms, belows):
             super().__init__(0)

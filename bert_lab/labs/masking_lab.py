@@ -85,41 +85,43 @@ class MaskingLab(Lab):
     code = _Setting("code_menu")
 
     def __init__(self):
-        wide = widgets.Layout(width="440px", max_width="100%")
-        look = {"continuous_update": False, "style": {"description_width": "90px"}, "layout": wide}
+        wide = widgets.Layout(width="300px", max_width="100%")
+        look = {"continuous_update": False, "style": {"description_width": "64px"}, "layout": wide}
         self.p_slider = widgets.FloatSlider(0.15, min=0.0, max=1.0, step=0.01, description="p", **look)
         self.split_slider = widgets.FloatRangeSlider(
             value=(0.8, 0.9), min=0.0, max=1.0, step=0.01, description="split", readout=False, **look
         )
-        self.split_text = widgets.HTML("")
+        self.split_text = widgets.HTML("", layout=widgets.Layout(width="304px", margin="0 0 0 8px"))
         sizes = [(f"{size:,}", size) for size in (40, 100, 1000, 4000, 30522)]
         self.vocab_slider = widgets.SelectionSlider(options=sizes, value=1000, description="V", **look)
-        self.seed_slider = widgets.IntSlider(1, min=0, max=999, description="seed", **look)
+        self.seed_slider = widgets.IntSlider(1, min=0, max=99, description="seed", **look)
         self.batches_slider = widgets.IntSlider(40, min=1, max=400, description="batches", **look)
         codes = [("mlm_mask, correct", MLM_MASK), *((f"wrong: {name}", name) for name in WRONG)]
         menu = {key: value for key, value in look.items() if key != "continuous_update"}
         self.code_menu = widgets.Dropdown(options=codes, value=MLM_MASK, description="code", **menu)
-        self.fresh_box = widgets.Checkbox(False, description="new masks in every batch", indent=False)
+        beside = widgets.Layout(margin="0 0 0 24px")
+        self.fresh_box = widgets.Checkbox(
+            False, description="new masks in every batch", indent=False, layout=beside
+        )
         self.preset_buttons = {
             name: widgets.Button(description=name, tooltip=f"Preset: {name}") for name in PRESETS
         }
         for name, button in self.preset_buttons.items():
             button.layout.width = "auto"
             button.on_click(lambda _, name=name: self.preset(name))
-        self.strip, self.verdict, self.figure = widgets.HTML(""), widgets.HTML(""), widgets.HTML("")
+        self.strip, self.verdict, self.figure, self.again = (widgets.HTML("") for _ in range(4))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         super().__init__(
             "Masking lab",
-            "Choose a preset or move a slider. The two handles of `split` cut the picks into M, R and K: the"
-            " three shares always sum to 1. A batch is the sentence below, 64 times.",
+            "Choose a preset or move a slider: `split` has two handles, so that its shares sum to 1. A batch is"
+            " the sentence below, 64 times. Shares do not fit when the p value is below 0.001.",
             [
                 widgets.HBox(list(self.preset_buttons.values()), layout=row),
-                widgets.HBox([self.p_slider, self.vocab_slider], layout=row),
-                widgets.HBox([self.split_slider, self.split_text], layout=row),
-                widgets.HBox([self.seed_slider, self.batches_slider], layout=row),
+                widgets.HBox([self.p_slider, self.vocab_slider, self.seed_slider], layout=row),
+                widgets.HBox([self.split_slider, self.split_text, self.batches_slider], layout=row),
                 widgets.HBox([self.code_menu, self.fresh_box], layout=row),
             ],
-            [self.strip, self.verdict, self.figure],
+            [self.strip, self.verdict, self.figure, self.again],
         )
         self.ids = self.special_mask = self.inputs = self.labels = self.counts = self.shares = self.test = (
             None
@@ -161,23 +163,24 @@ class MaskingLab(Lab):
     def draw(self) -> None:
         """Mask the batches and show the first row, the verdict and the histograms."""
         m, r, k = self.split
-        parts = zip("MRK", ("[MASK]", "random", "kept"), (m, r, k), strict=True)
-        self.split_text.value = "&ensp;".join(
-            f"<b>{letter}</b> {what} {share:.0%}" for letter, what, share in parts
-        )
+        shares = zip("MRK", (m, r, k), strict=True)
+        self.split_text.value = "&emsp;".join(f"<b>{letter}</b> {share:.0%}" for letter, share in shares)
         now = (self.p, self.split, self.fresh, self.code)
         for name, button in self.preset_buttons.items():
             button.icon = "check" if PRESETS[name] == now else ""
         self.mask()
-        self.strip.value = self.strip_html()
-        self.verdict.value = f'<div role="status">{self.verdict_html()}</div>'
         picks = (self.labels != IGNORE).sum(axis=1)
         n = len(SENTENCE.split())
         if self.test is None:
             fig = figures.picks_per_row(picks, n, self.p)
         else:
             fig = figures.masking_report(picks, n, self.p, self.counts, self.shares)
-        self.figure.value = figures.html_image(fig)
+        picture = figures.html_image(fig)
+        # All at once, so that words and picture never disagree.
+        self.strip.value = f"<b>Batch 1, row 1</b>{self.first_row()._repr_html_()}"
+        self.verdict.value = f'<div role="status">{self.verdict_html()}</div>'
+        self.figure.value = picture
+        self.again.value = self.again_html()
 
     def mask(self) -> None:
         """Run the chosen code over the batches and test what its picks show."""
@@ -200,34 +203,29 @@ class MaskingLab(Lab):
         ]
         return Strip(names[0], fates, names[1])
 
-    def strip_html(self) -> str:
-        """The first row of the first batch, and of the one after the ten sets of masks if there is one."""
-        first = self.first_row()
+    def again_html(self) -> str:
+        """The first row of the batch after the ten sets of masks, if there is one."""
         if self.batches <= SETS:
-            return f"<b>Batch 1, row 1</b>{first._repr_html_()}"
-        first.legend = False
+            return ""
         again = self.first_row(SETS * ROWS if self.fresh else 0)
-        said = "drawn anew" if self.fresh else f"the same again: {SETS} sets of masks, then repeated"
-        return (
-            f"<b>Batch 1, row 1</b>{first._repr_html_()}"
-            f"<b>Batch {SETS + 1}, row 1</b> ({said}){again._repr_html_()}"
-        )
+        again.legend = False
+        said = "drawn anew" if self.fresh else "the masks of batch 1 again"
+        return f"<b>Batch {SETS + 1}, row 1</b>: {said}{again._repr_html_()}"
 
     def summary(self) -> list[tuple[bool | None, str]]:
         """The verdict: pairs of True (fits), False (does not fit) or None (a note) and a sentence."""
         candidates = int((~self.special_mask).sum())
         picks = int(self.counts.sum())
         low, high = pick_band(candidates, self.p)
-        copies = (
-            ""
-            if self.fresh
-            else f" in {self.ids.shape[0] // ROWS} sets of masks (copies are no new evidence)"
-        )
+        sets = len(self.ids) // ROWS
+        copies = f" in {sets} batches"
+        if sets < self.batches:
+            copies += f" ({self.batches - sets} more repeat them: no new evidence)"
         said = [
             (
                 low - 1e-9 <= picks <= high + 1e-9,
-                f"{picks:,} of {candidates:,} candidates are picked{copies};"
-                f" the 4-sd band is {low:,.0f} to {high:,.0f}.",
+                f"{picks:,} of {candidates:,} candidates picked{copies};"
+                f" 4-sd band {low:,.0f} to {high:,.0f}.",
             )
         ]
         if self.test is None:

@@ -11,7 +11,7 @@ EXERCISES = {
                 (0.36, "Leave out two of the ten ids: [MASK], and the word itself."),
                 (0.8, "That is the share among the random ids. Only 0.4 of the picks draw one."),
             ],
-            otherwise="Multiply the share of the random action by the share of the ids that are another word.",
+            otherwise="Multiply the share of the random action by that of the ids that are another word.",
             tol=1e-6,
         ),
         right="0.4 times 8/10. The other two tenths go to [MASK] and to the word itself.",
