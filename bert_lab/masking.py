@@ -168,7 +168,8 @@ def _add_rejections(draws, raws, hits, random, threshold):
 def _outside_others(hits, ends, longest):
     """Indices of the hits that are picks: the first one, and then always the next outside a pick's draws."""
     real = np.ones(hits.size, bool)
-    for lag in range(1, min(longest, hits.size)):
+    real[1:] = hits[1:] >= ends[:-1]
+    for lag in range(2, min(longest - 1, hits.size)):
         real[lag:] &= hits[lag:] >= ends[:-lag]
     # `real` are those outside the draws of every earlier hit, whichever of those are picks. Each other one
     # hangs on the pick before it: follow these chains, all of them at once.

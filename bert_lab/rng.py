@@ -18,7 +18,7 @@ import numpy as np
 _MULTIPLIER = 6364136223846793005  # Knuth's multiplier, as in the minimal C reference of PCG
 _M32 = 2**32 - 1
 _M64 = 2**64 - 1
-_BLOCK = 16384  # raws computed at a time: the arrays of one block stay in a core's second-level cache
+_BLOCK = 4096  # raws computed at a time: the arrays of one block stay in a core's first caches
 
 
 def as_index(value, name: str, low: int, high: int) -> int:
@@ -56,6 +56,9 @@ def _jump(n: int) -> tuple[int, int]:
         step_a, step_g = step_a * step_a & _M64, (step_g * step_a + step_g) & _M64
         n >>= 1
     return a, g
+
+
+_BLOCK_JUMP = _jump(_BLOCK)
 
 
 @functools.cache
@@ -139,24 +142,28 @@ class PCG32:
     def block(self, n: int) -> np.ndarray:
         """The next n raw words, uint32 [n]: the same as n calls of `next_u32`, many times faster."""
         out = np.empty(as_index(n, "n", 0, 2**63), np.uint32)
-        a, g = _jumps()
-        increments = g[: out.size] * np.uint64(self._inc)
-        states_buffer, words_buffer = np.empty_like(increments), np.empty_like(increments)
+        if out.size == 0:
+            return out
+        a, g = (table[: out.size] for table in _jumps())
+        states = a * np.uint64(self._state) + g * np.uint64(self._inc)
+        step_a, step_c = np.uint64(_BLOCK_JUMP[0]), np.uint64(_BLOCK_JUMP[1] * self._inc & _M64)
+        words, turns = np.empty_like(states), np.empty_like(states)
         for start in range(0, out.size, _BLOCK):
             part = out[start : start + _BLOCK]
-            states, words = states_buffer[: part.size], words_buffer[: part.size]
-            np.multiply(a[: part.size], np.uint64(self._state), out=states)
-            states += increments[: part.size]
-            self._state = (int(states[-1]) * _MULTIPLIER + self._inc) & _M64
+            if start:
+                states, words, turns = states[: part.size], words[: part.size], turns[: part.size]
+                states *= step_a
+                states += step_c
             np.right_shift(states, 18, out=words)
             words ^= states
             words >>= 27
             # The word twice over in 64 bits: shifting that right turns the word in the lower half.
             words &= _M32
             words *= 2**32 + 1
-            states >>= 59
-            words >>= states
+            np.right_shift(states, 59, out=turns)
+            words >>= turns
             part[:] = words
+        self._state = (int(states[-1]) * _MULTIPLIER + self._inc) & _M64
         return out
 
     def advance(self, n: int) -> None:
