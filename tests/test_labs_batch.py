@@ -52,6 +52,7 @@ def test_a_table_in_plain_text_is_aligned():
     assert lines[7] == ""  # seven lines a row, and one between rows
     assert len(lines) == 15
     assert {len(line) for line in lines[:7]} == {len(lines[0])}
+    assert not any(line.endswith(" ") for line in lines)  # numbers and pieces are flush right
     assert lines[8].split() == ["row", "1", "[CLS]", "the", "cat", "&", "dog", "[SEP]"]
     assert [line.split()[0] for line in lines[8:]][1:3] == ["fate", "shown"]
 
@@ -63,7 +64,7 @@ def test_a_table_in_html_is_escaped_colored_and_lettered():
     assert '<th scope="row"' in page
     cells = re.findall(r"<td( style=[^>]*)?>([^<]*)</td>", page)
     assert [text for style, text in cells if style][:6] == ["S", "K", "K", "K", "K", "S"]
-    assert not any(style for style, text in cells if text == "-100")
+    assert page.count("background-color") == 3 * 6  # the pieces, the fate and what is shown; not the arrays
     assert table(texts=["the", "cat"])._repr_html_().count("<table") == 2
 
 
