@@ -70,5 +70,6 @@ def test_fates_are_read_off_the_arrays():
     inputs, labels = [2, 4, 6, 9, 8, 3], [-100, 5, -100, 7, 8, -100]
     assert fates_of(ids, special, inputs, labels, 4) == ["S", "M", "-", "R", "K", "S"]
     assert fates_of(np.array(ids), np.array(special), np.array(inputs), np.array(labels), 4) == list("SM-RKS")
+    assert fates_of([4], [0], [4], [4], 4) == ["M"]  # a literal [MASK] that nobody declared special
     with pytest.raises(ValueError, match="shorter"):
         fates_of(ids, special, inputs[:-1], labels, 4)

@@ -139,7 +139,6 @@ def worksheet(seed: int, key: bool = True) -> Worksheet:
     in plain text; its key is what `mlm_mask` gives on a PCG32. The draws are printed with two digits, and are
     such that two digits decide. Raises TypeError or ValueError unless seed is such an integer and key a bool.
     """
-    PCG32(seed)  # refuses what cannot be a seed
     if not isinstance(key, bool):
         raise TypeError(f"key must be True or False, got {key!r}")
     return Worksheet(seed, key)
