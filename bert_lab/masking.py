@@ -18,7 +18,7 @@ from .rng import PCG32, as_index, as_real, cumulative_weights, sample_categorica
 IGNORE = -100  # the label of a position where nothing is predicted
 BERT_SPLIT = (0.8, 0.1, 0.1)  # of the picked positions: shown as [MASK], as a random token, as they are
 _SPARE = 64  # raw words asked for beyond the expected number
-_ROUNDS = 24  # of walking chains together before walking them one by one
+_ROUNDS = 24  # of settling all chains of hits at once, before walking along them
 _MOST = 1 << 16  # raw words expected to be used at a time: the arrays of a block stay in the cache
 
 
@@ -90,7 +90,7 @@ def _mask_in_blocks(ids, special, mask_id, vocab, p, rng, split):
     candidates = np.flatnonzero(~special)
     # Comparing raw words with scaled thresholds is comparing uniforms with the unscaled ones: both are exact.
     pick_below = math.ceil(p * 2**32)
-    action_below = [min(2**32, math.ceil(min(c, 1.0) * 2**32)) for c in cumulative_weights(split)[:2]]
+    action_below = [math.ceil(min(c, 1.0) * 2**32) for c in cumulative_weights(split)[:2]]
     draws_each = 1 + p * (1 + split[1])  # expected, but for rejections in below
     done, spare = 0, _SPARE
     while done < candidates.size:
@@ -167,27 +167,24 @@ def _add_rejections(draws, raws, hits, random, threshold):
 
 def _outside_others(hits, ends, longest):
     """Indices of the hits that are picks: the first one, and then always the next outside a pick's draws."""
-    real = np.ones(hits.size, bool)
-    real[1:] = hits[1:] >= ends[:-1]
-    for lag in range(2, min(longest - 1, hits.size)):
-        real[lag:] &= hits[lag:] >= ends[:-lag]
-    # `real` are those outside the draws of every earlier hit, whichever of those are picks. Each other one
-    # hangs on the pick before it: follow these chains, all of them at once.
-    walkers = np.flatnonzero(real[:-1] > real[1:])
-    for _ in range(_ROUNDS):
-        walkers = np.searchsorted(hits, ends[walkers])
-        walkers = walkers[walkers < hits.size]
-        walkers = walkers[~real[walkers]]
-        if not walkers.size:
-            return np.flatnonzero(real)
-        real[walkers] = True
-    # At a large p a chain can be as long as the block: follow what is left hit by hit.
-    following = np.append(np.searchsorted(hits, ends), hits.size).tolist()
-    decided = [*real.tolist(), True]
-    for walker in walkers.tolist():
-        while not decided[walker := following[walker]]:
-            decided[walker] = True
-    return np.flatnonzero(decided[:-1])
+    inside = [hits[lag:] < ends[:-lag] for lag in range(1, min(longest, hits.size))]
+    picks = np.ones(hits.size, bool)
+    for _ in range(
+        _ROUNDS
+    ):  # each round settles one more hit of every chain of hits inside each other's draws
+        outside = np.ones(hits.size, bool)
+        for lag, covered in enumerate(inside, 1):
+            outside[lag:] &= ~(picks[:-lag] & covered)
+        if np.array_equal(outside, picks):
+            return np.flatnonzero(picks)
+        picks = outside
+    # At a large p a chain can be as long as the block: walk it hit by hit.
+    following = np.searchsorted(hits, ends).tolist()
+    walked, hit = [], 0
+    while hit < len(following):
+        walked.append(hit)
+        hit = following[hit]
+    return np.array(walked, np.intp)
 
 
 def _check_generator(rng) -> None:
