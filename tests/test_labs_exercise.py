@@ -57,6 +57,15 @@ def test_what_is_printed_for_right_and_wrong(capsys):
     )
 
 
+def test_a_brief_check_does_not_explain_what_is_right(capsys):
+    check("77.1", 5, brief=True)
+    check("77.1", 6, brief=True)
+    check("77.1", None, brief=True)
+    assert capsys.readouterr().out == (
+        "Exercise 77.1: right\nExercise 77.1: not yet. Specials draw nothing.\nExercise 77.1: not tried yet\n"
+    )
+
+
 @pytest.mark.parametrize("answer", [5, 5.0, np.int64(5), np.float32(5), np.array(5)])
 def test_one_number_in_many_types(answer):
     assert verdict("77.1", answer) == (RIGHT, "Five.")

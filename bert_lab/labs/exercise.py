@@ -36,13 +36,17 @@ class Exercise:
     right: str
 
 
-def check(name: str, answer: object) -> None:
+def check(name: str, answer: object, *, brief: bool = False) -> None:
     """Print whether `answer` to the exercise `name` is right, with a hint if it is not.
 
+    brief: leave out the sentence that explains a right answer. A folded solution does so, since its output is
+    in view of those who have not tried yet.
     None is "not tried yet". Any answer gets a sentence and none raises. Raises TypeError or ValueError if
     there is no exercise of that name.
     """
     status, sentence = verdict(name, answer)
+    if brief and status == RIGHT:
+        sentence = ""
     print(f"Exercise {name}: {status}" + (f". {sentence}" if sentence else ""))
 
 

@@ -70,12 +70,12 @@ class Worksheet:
         # The thresholds have two digits too: a rounded draw that is none of them is on the side of the draw.
         return len(self.belows) == _BELOWS and {0.15, 0.8, 0.9, 1.0}.isdisjoint(self.uniforms)
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """The table, a tuple of texts a position; the last five are blank where there is no key."""
+    def rows(self, key: bool) -> list[tuple[str, ...]]:
+        """The table, a tuple of texts a position; without the key the last five are blank."""
         out = []
         for t, (token, i, special) in enumerate(zip(self.tokens, self.ids, self.special_mask, strict=True)):
             given = (str(t), token, str(i), "yes" if special else "no")
-            out.append((*given, *(self._key(t) if self.key else [""] * 5)))
+            out.append((*given, *(self._key(t) if key else [""] * 5)))
         return out
 
     def _key(self, t: int) -> tuple[str, ...]:
@@ -104,32 +104,34 @@ class Worksheet:
         ]
 
     def __repr__(self) -> str:
-        table = [_COLUMNS, *self.rows()]
+        lines = [f"Worksheet {self.seed}", *self.task(), "", *self._lines(False)]
+        if self.key:
+            lines += ["", "Answer key", *self._lines(True), "", *self.answer()]
+        return "\n".join(lines)
+
+    def _lines(self, key: bool) -> list[str]:
+        table = [_COLUMNS, *self.rows(key)]
         widths = [max(len(row[c]) for row in table) for c in range(len(_COLUMNS))]
-        lines = [
-            "  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip() for row in table
-        ]
-        end = self.answer() if self.key else []
-        return "\n".join([self._title(), *self.task(), "", *lines, *([""] if end else []), *end])
+        padded = [[text.ljust(w) for text, w in zip(row, widths, strict=True)] for row in table]
+        return ["  ".join(row).rstrip() for row in padded]
 
     def _repr_html_(self) -> str:
+        task, answer = ("<br>".join(map(html.escape, lines)) for lines in (self.task(), self.answer()))
+        sheet = f"<p><b>Worksheet {self.seed}</b><br>{task}</p>{self._table(False)}"
+        if self.key:
+            # Closed, it keeps the answers from sight and from paper; a teacher opens it to print the key.
+            sheet += f"<details><summary>Answer key</summary>{self._table(True)}<p>{answer}</p></details>"
+        return f'<div style="page-break-inside:avoid">{sheet}</div>'
+
+    def _table(self, key: bool) -> str:
         cell = "border:1px solid #777777;padding:6px 10px;text-align:left"
-        table = "border-collapse:collapse"
         head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in _COLUMNS)
         body = "".join(
             "<tr>" + "".join(f'<td style="{cell}">{html.escape(text)}</td>' for text in row) + "</tr>"
-            for row in self.rows()
+            for row in self.rows(key)
         )
-        end = "".join(f"<br>{html.escape(line)}" for line in self.answer()) if self.key else ""
-        task = "<br>".join(html.escape(line) for line in self.task())
-        return (
-            f'<div style="page-break-inside:avoid"><p><b>{self._title()}</b><br>{task}</p>'
-            f'<table style="{table}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-            f"<p>{end.removeprefix('<br>')}</p></div>"
-        )
-
-    def _title(self) -> str:
-        return f"Worksheet {self.seed}" + (": answer key" if self.key else "")
+        table = "border-collapse:collapse"
+        return f'<table style="{table}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def worksheet(seed: int, key: bool = True) -> Worksheet:

@@ -13,6 +13,6 @@ EXERCISES = {
             ],
             otherwise="Multiply the share by the number of words.",
         ),
-        right="200 times 0.15. The hint and the solution of every exercise are folded away below it.",
+        right="200 times 0.15. Hints and solutions are folded away below each exercise.",
     ),
 }
