@@ -11,9 +11,9 @@ os.environ["JUPYTER_PLATFORM_DIRS"] = "1"
 # A backend named here would reach the chapters' kernels too and replace the one that stores pictures.
 os.environ.pop("MPLBACKEND", None)
 
-import matplotlib  # noqa: E402
-import nbval.plugin  # noqa: E402
-from hypothesis import settings  # noqa: E402
+import matplotlib
+import nbval.plugin
+from hypothesis import settings
 
 matplotlib.use("Agg")
 
