@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import json
 import re
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+import bert_lab
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "bert_lab"
@@ -251,6 +254,13 @@ def test_the_checker_of_arrows_sees_every_form_of_import():
     assert all("course" not in reachable(module) for module in ARROWS)
 
 
+def test_the_names_of_the_contract_are_there_on_first_use():
+    assert set(bert_lab.__all__) <= set(dir(bert_lab))
+    assert all(getattr(bert_lab, name) is not None for name in bert_lab.__all__)
+    with pytest.raises(AttributeError, match="module 'bert_lab' has no attribute 'no_such_name'"):
+        bert_lab.no_such_name  # noqa: B018
+
+
 def test_importing_bert_lab_loads_no_heavy_library():
     code = "import sys, bert_lab; dir(bert_lab); print(*sorted({name.split('.')[0] for name in sys.modules}))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -356,6 +366,14 @@ def test_the_readme_lists_the_chapters_with_their_minutes():
     listed = [(first, second + rest, number) for first, second, rest, number in rows]
     chapters = sorted((ROOT / "notebooks").glob("*.ipynb"))
     assert listed == [(path.name[:2], path.name, minutes(path)) for path in chapters]
+
+
+def test_the_start_page_gives_the_same_minutes():
+    start = json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))
+    text = "".join(line for cell in start["cells"] for line in [*cell["source"], "\n"])
+    listed = dict(re.findall(r"^\| \[\d\d [^\]]+\]\((\w+\.ipynb)\) \|.*\| (\d+) \|$", text, re.MULTILINE))
+    chapters = sorted((ROOT / "notebooks").glob("*.ipynb"))[1:]
+    assert listed == {path.name: minutes(path) for path in chapters}
 
 
 def test_what_the_readme_points_to_exists():
