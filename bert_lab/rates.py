@@ -187,7 +187,7 @@ def tokens_for(picks: int, p: float) -> int:
     picks, p = _count("picks", picks, 0), _real("p", p, 0, 1)
     if p == 0:
         raise ValueError("p: expected more than 0, since no number of tokens gives a pick at 0")
-    return math.ceil(picks / p - 1e-9)  # 3 picks at 0.15 are 20 tokens, in floating point too
+    return math.ceil(picks / p - 1e-9)  # 21 picks at 0.35 are 60 tokens, in floating point too
 
 
 def power_curve(shares, wrong, picks, alpha: float = 0.001) -> np.ndarray:

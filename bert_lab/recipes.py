@@ -72,7 +72,7 @@ def four_matrices(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PC
     m, r, k = split
     picked = (pick * 2.0**-32 < p) & ~special
     masked = picked & (mask * 2.0**-32 < m)
-    random = picked & ~masked & (other * 2.0**-32 < (r / (r + k) if r else 0.0))
+    random = picked & (other * 2.0**-32 < (r / (r + k) if r else 0.0))
     labels = np.where(picked, ids, IGNORE)
     # The remainder favors small ids, by less than vocab / 2^32: too little to see, and not what `below` does.
     inputs = np.where(masked, mask_id, np.where(random, words % vocab, ids))

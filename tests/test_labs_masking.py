@@ -138,6 +138,9 @@ def test_old_masks_come_back_and_fresh_ones_do_not(lab):
     lab.fresh = True
     assert "drawn anew" in lab.again.value and "in 40 batches;" in lab.verdict.value
     assert (lab.inputs[0] != lab.inputs[640]).any()
+    row = lab.first_row(640)
+    row.legend = False
+    assert row._repr_html_() in lab.again.value
     lab.batches = 10
     assert lab.again.value == ""
     lab.fresh = False

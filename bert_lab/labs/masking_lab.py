@@ -113,7 +113,7 @@ class MaskingLab(Lab):
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         super().__init__(
             "Masking lab",
-            "Choose a preset or move a slider: `split` has two handles, so that its shares sum to 1. A batch is"
+            "Choose a preset or move a slider: `split` has two handles, so its shares sum to 1. A batch is"
             " the sentence below, 64 times. Shares do not fit when the p value is below 0.001.",
             [
                 widgets.HBox(list(self.preset_buttons.values()), layout=row),
