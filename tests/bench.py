@@ -2,8 +2,8 @@
 
     make bench
 
-Each row takes turns between the two sides and compares the fastest turn of each: on a shared machine the fastest is
-the one least disturbed. Both get one thread, the same input, and no warm-up that the other does not get.
+Each row takes turns between the two sides and compares the fastest turn of each: on a shared machine the fastest
+is the one least disturbed. Both get one thread, the same input, and no warm-up that the other does not get.
 """
 
 from __future__ import annotations
