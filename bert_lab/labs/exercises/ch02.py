@@ -14,7 +14,7 @@ EXERCISES = {
             otherwise="Multiply the share of the random action by that of the ids that are another word.",
             tol=1e-6,
         ),
-        right="0.4 times 8/10. The other two tenths go to [MASK] and to the word itself.",
+        right="The other random ids are [MASK] and the word itself.",
     ),
     "2.2": Exercise(
         value(
@@ -28,7 +28,7 @@ EXERCISES = {
             ],
             otherwise="The mean is 1,500, and the sd is the root of 10,000 times 0.15 times 0.85.",
         ),
-        right="1,500 plus and minus 4 times 35.7.",
+        right="Four sd to each side of the mean, and then rounded inwards.",
     ),
     "2.3": Exercise(
         function(
@@ -53,7 +53,7 @@ EXERCISES = {
             otherwise="The chance of no pick among n words is 0.85 to the power n.",
             tol=1e-6,
         ),
-        right="0.85 to the power 43 is 0.0009.",
+        right="With one word fewer, the chance is still a little above.",
     ),
     "2.5": Exercise(
         value(
@@ -66,6 +66,6 @@ EXERCISES = {
             ],
             otherwise="Compute it with `rates.required_picks`; the split is (0.8, 0.12, 0.08).",
         ),
-        right="0.02 too many and 0.02 too few: sixteen times less visible than 0.08.",
+        right="A quarter of the difference takes sixteen times the picks: compare 80/2/18.",
     ),
 }
