@@ -2,7 +2,7 @@
 
     make bench
 
-Each row takes turns between the two sides and compares the fastest turn of each: on a shared machine the fastest
+Each row takes turns between the two sides and compares the fastest turn of each: on a shared machine that
 is the one least disturbed. Both get one thread, the same input, and no warm-up that the other does not get.
 """
 
