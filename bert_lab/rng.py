@@ -79,7 +79,7 @@ _LOCAL = threading.local()
 
 
 def _buffers() -> np.ndarray:
-    """Working memory, uint64 [3, _BLOCK], kept for each thread: allocating it anew takes as long as filling it."""
+    """Working memory, uint64 [3, _BLOCK], kept for each thread: allocating it costs as much as using it."""
     if not hasattr(_LOCAL, "buffers"):
         _LOCAL.buffers = np.empty((3, _BLOCK), np.uint64)
     return _LOCAL.buffers

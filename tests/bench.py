@@ -3,7 +3,8 @@
     make bench
 
 Each row lets the two sides take turns, a few at a time, and compares the fastest turn of each: on a shared
-machine that is the one least disturbed. Both get one thread, the same input, and no warm-up that the other does not get.
+machine that is the one least disturbed. Both get one thread, the same input, and no warm-up that the other
+does not get.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -55,6 +56,13 @@ def test_block_equals_single_draws(n):
     assert block.dtype == np.uint32
     assert block.tolist() == [one_by_one.next_u32() for _ in range(n)]
     assert rng == one_by_one
+
+
+def test_threads_do_not_disturb_each_other():
+    want = [PCG32(seed).block(300_000).tolist() for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda seed: PCG32(seed).block(300_000).tolist(), range(4)))
+    assert got == want
 
 
 @given(seeds, streams, st.lists(st.integers(0, 300), max_size=4))
