@@ -30,6 +30,7 @@ from .rates import SHOWN, pick_band, pick_pmf
 DPI = 100
 WIDTH = 9.0  # inches: 900 pixels, what a notebook cell shows without shrinking
 MOST_TOKENS = 120  # of a token strip
+MOST_RUNGS = 40  # of a parity ladder
 _FONT, _MONO = (
     "DejaVu Sans",
     "DejaVu Sans Mono",
@@ -424,4 +425,40 @@ def token_strip(tokens, fates, shown=None) -> BookFigure:
             f"{token}: {FATES[fate][1]}" + (f" {now}" if fate == "R" else "")
             for token, fate, now in zip(tokens, fates, shown, strict=True)
         )
+    return fig
+
+
+def parity_ladder(sizes: dict, *, limit: float = 1e-5) -> BookFigure:
+    """The largest difference at each rung of a comparison on a log scale, with a line at what is allowed.
+
+    `sizes` maps the name of a rung to a number >= 0, which may be infinite or nan; one to forty rungs, the
+    first at the bottom. A rung below `limit` is plain and has a check mark, any other is hatched and has a
+    cross. The alternative text gives no sizes, which differ from machine to machine.
+    """
+    names, values = list(sizes), np.array([float(size) for size in sizes.values()])
+    if not 1 <= len(names) <= MOST_RUNGS:
+        raise ValueError(f"sizes: expected 1 to {MOST_RUNGS} rungs, got {len(names)}")
+    if (values < 0).any():
+        raise ValueError(f"sizes: expected numbers >= 0, got {values.min()}")
+    good = values < limit  # not so for nan
+    low, high = 1e-9, 100.0
+    ends = np.clip(np.nan_to_num(values, nan=high, posinf=high), low, high)
+    with _canvas(0.23 * len(names) + 1.0) as (fig, [ax]):
+        for y, (end, fine) in enumerate(zip(ends, good, strict=True)):
+            face, pattern = (FATES["R"][0], "") if fine else (FATES["M"][0], "///")
+            ax.barh(
+                y, end - low, left=low, height=0.7, color=face, edgecolor=BLACK, linewidth=0.8, hatch=pattern
+            )
+            ax.text(end * 1.3, y, "\N{CHECK MARK}" if fine else "\N{BALLOT X}", va="center", fontsize=11)
+        ax.axvline(limit, color=BLACK, linestyle="--", linewidth=1.2)
+        ax.set_xscale("log")
+        ax.set(xlim=(low, high * 6), ylim=(-0.7, len(names) - 0.3), xlabel="largest difference")
+        ax.set_yticks(range(len(names)), [_drawable(name) for name in names], fontsize=10, parse_math=False)
+        ax.set_title(f"\N{CHECK MARK} below {limit:g}    \N{BALLOT X} not below", fontsize=11)
+        fig.alt = f"Parity ladder of {len(names)} rungs, sizes on a log scale, limit {limit:g}: "
+        if good.all():
+            fig.alt += "all rungs lie below it."
+        else:
+            first = int(np.argmin(good))
+            fig.alt += f"rung {first + 1}, {names[first]}, is the first that does not lie below it."
     return fig
