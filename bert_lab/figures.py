@@ -20,11 +20,12 @@ import matplotlib.style
 import numpy as np
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
-from .palette import BLACK, BLUE, FATES, GREEN, GREY, PURPLE, VERMILLION
+from .palette import BLACK, BLUE, FATES, GREEN, GREY, PURPLE, SKY, VERMILLION
 from .rates import SHOWN, pick_band, pick_pmf
 
 DPI = 100
@@ -424,6 +425,239 @@ def token_strip(tokens, fates, shown=None) -> BookFigure:
         fig.alt = "Token strip: " + "; ".join(
             f"{token}: {FATES[fate][1]}" + (f" {now}" if fate == "R" else "")
             for token, fate, now in zip(tokens, fates, shown, strict=True)
+        )
+    return fig
+
+
+MOST_POSITIONS = 512  # of an influence matrix
+_BARS = (("R", BLUE), ("M", VERMILLION), ("K", GREEN), ("R", PURPLE), ("M", BLACK))  # hatch and edge of a bar
+
+
+def _short(token, most: int = 12) -> str:
+    """A token as a label: cut when long, and with a hollow box for what cannot be drawn."""
+    token = str(token)
+    return _drawable(token if len(token) <= most else token[: most - 1] + "\N{HORIZONTAL ELLIPSIS}", _MONO)
+
+
+def loss_ladder(rungs: dict, *, measured=()) -> BookFigure:
+    """Bars of losses, one below the other: what each reader pays for a word, from the one who knows least.
+
+    `rungs` maps a name to a loss in nats, finite and not negative, at most eight. `measured` names those that
+    come from a model trained on this machine: `fig.alt` says where they stand, without their digits.
+    """
+    losses = {str(name): float(loss) for name, loss in rungs.items()}
+    if not 1 <= len(losses) <= 8:
+        raise ValueError(f"rungs: expected one to eight losses, got {len(losses)}")
+    bad = [name for name, loss in losses.items() if not 0 <= loss < math.inf]
+    if bad:
+        raise ValueError(f"rungs: expected finite losses of at least 0, got {losses[bad[0]]} for {bad[0]!r}")
+    unknown = sorted({str(name) for name in measured} - set(losses))
+    if unknown:
+        raise ValueError(f"measured: expected names of rungs, got {', '.join(unknown)}")
+    said, top = [], max(losses.values()) or 1.0
+    with _canvas(0.55 * len(losses) + 1.0) as (fig, [ax]):
+        before = None
+        for y, (name, loss) in enumerate(losses.items()):
+            letter, edge = _BARS[y % len(_BARS)]
+            ax.barh(y, loss, height=0.62, facecolor=FATES[letter][0], edgecolor=edge, hatch=_PATTERNS[letter])
+            digits = f"{loss:.2f}" if name in measured else f"{loss:.4f}"
+            ax.text(loss + 0.01 * top, y, digits, va="center")
+            if name not in measured:
+                said.append(f"{name} {digits}")
+            elif before is None:
+                said.append(f"{name} measured")
+            else:
+                said.append(f"{name} {'below' if loss < losses[before] else 'not below'} {before}")
+            before = name
+        ax.set_yticks(range(len(losses)), [_drawable(name) for name in losses], parse_math=False)
+        ax.set(ylim=(len(losses) - 0.5, -0.5), xlim=(0, 1.12 * top), xlabel="loss in nats")
+        fig.alt = f"Loss ladder, from the top: {'; '.join(said)}."
+    return fig
+
+
+def fill_bars(blanks, *, measured: bool = False) -> BookFigure:
+    """Bars of the most probable pieces for each blank, one panel a blank: what `fill_mask` returns.
+
+    `blanks` is a list of one to four lists of one to twelve pairs (piece, probability). measured: the
+    probabilities come from a model trained on this machine, and `fig.alt` leaves them out.
+    """
+    blanks = [[(str(piece), float(chance)) for piece, chance in blank] for blank in blanks]
+    if not 1 <= len(blanks) <= 4:
+        raise ValueError(f"blanks: expected one to four, got {len(blanks)}")
+    for number, blank in enumerate(blanks, 1):
+        if not 1 <= len(blank) <= 12:
+            raise ValueError(f"blank {number}: expected one to twelve pieces, got {len(blank)}")
+        chances = [chance for _, chance in blank]
+        if not all(0 <= chance <= 1 for chance in chances) or sum(chances) > 1 + 1e-4:
+            raise ValueError(f"blank {number}: expected probabilities that sum to at most 1, got {chances}")
+    most = max(map(len, blanks))
+    said = []
+    with _canvas(0.36 * most + 1.0, len(blanks)) as (fig, axes):
+        for number, (ax, blank) in enumerate(zip(axes, blanks, strict=True), 1):
+            for y, (_, chance) in enumerate(blank):
+                ax.barh(y, chance, height=0.66, facecolor=FATES["R"][0], edgecolor=BLUE, hatch=_PATTERNS["R"])
+                ax.text(chance + 0.02, y, f"{chance:.2f}" if measured else f"{chance:.4f}", va="center")
+            ax.set_yticks(
+                range(len(blank)), [_short(piece) for piece, _ in blank], family=_MONO, parse_math=False
+            )
+            ax.set(ylim=(most - 0.5, -0.5), xlim=(0, 1.25), xticks=(0, 0.5, 1), xlabel="probability")
+            ax.set_title(f"blank {number}")
+            words = ", ".join(f"{piece} {chance:.4f}" for piece, chance in blank)
+            said.append(
+                f"blank {number}: " + (f"measured, most probable first ({len(blank)})" if measured else words)
+            )
+        fig.alt = f"Probabilities of the best pieces. {'; '.join(said)}."
+    return fig
+
+
+def influence_matrix(values, tokens) -> BookFigure:
+    """A square for each pair of positions: how far the row's output moves when the column's token changes.
+
+    `values` are finite floats `[T, T]`, none negative, as `model.influence` returns them; `tokens` are the T
+    texts, T at most 512. Grey with a 0 (in small matrices) is exactly zero. When there are many tokens, only
+    some are named.
+    """
+    values, tokens = np.asarray(values, dtype=np.float64), [str(token) for token in tokens]
+    n = len(tokens)
+    if values.shape != (n, n):
+        raise ValueError(f"values: expected shape {(n, n)} for {n} tokens, got {values.shape}")
+    if not 1 <= n <= MOST_POSITIONS:
+        raise ValueError(f"tokens: expected 1 to {MOST_POSITIONS}, got {n}")
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("values: expected finite numbers of at least 0")
+    shades = 256 if n <= 64 else 16  # a large picture of many shades would fill a notebook
+    colors = LinearSegmentedColormap.from_list("influence", ["#FFFFFF", SKY, BLUE, BLACK], N=shades)
+    colors = colors.with_extremes(bad=GREY)
+    every = math.ceil(n / 40)
+    with _canvas(min(7.5, max(3.2, 1.6 + 0.34 * n))) as (fig, [ax]):
+        known = np.ma.masked_equal(values, 0)
+        shown = ax.imshow(known, cmap=colors, vmin=0, vmax=values.max() or 1.0, interpolation="nearest")
+        fig.colorbar(shown, ax=ax, label="how far the output moves")
+        places, labels = range(0, n, every), [_short(token) for token in tokens[::every]]
+        size = 11 if n <= 16 else 8
+        style = {"family": _MONO, "fontsize": size, "parse_math": False}
+        ax.set_xticks(places, labels, rotation=90, **style)
+        ax.set_yticks(places, labels, **style)
+        ax.set(xlabel="token that changes", ylabel="output that moves")
+        if n <= 16:
+            for i, j in np.argwhere(values == 0):
+                ax.text(j, i, "0", ha="center", va="center", fontsize=10)
+        fig.alt = f"Influence matrix of {n} tokens, outputs in rows, tokens in columns: {_zeros(values)}."
+    return fig
+
+
+def _zeros(values: np.ndarray) -> str:
+    """Where a square matrix is exactly zero, in words."""
+    zero = values == 0
+    above = np.triu(np.ones_like(zero), 1)
+    columns = zero.all(axis=0)
+    if not zero.any():
+        return "no entry is zero, each output is moved by each token"
+    if zero.all():
+        return "all entries are zero"
+    if (zero == above).all():
+        return "all entries above the diagonal are zero and no other, no output is moved by a later token"
+    if (zero == (columns | columns[:, None])).all():
+        names = ", ".join(str(i) for i in np.flatnonzero(columns))
+        return f"the rows and columns of positions {names} are zero, and nothing else"
+    if (zero == columns).all():
+        return f"the columns of positions {', '.join(str(i) for i in np.flatnonzero(columns))} are zero"
+    return f"{int(zero.sum())} of the {zero.size} entries are zero"
+
+
+MOST_POSITIONS = 512  # of an attention map
+_MOST_NAMED = 32  # beyond that, positions are numbered
+
+
+def _ranked(row: np.ndarray, tokens: list[str], i: int) -> str:
+    """Where position i looks most, in words."""
+    j = int(row.argmax())
+    return f"{tokens[i]} at {tokens[j]} ({row[j]:.4f})" if row[j] > 0 else f"{tokens[i]} at none"
+
+
+def attention_map(weights, tokens) -> BookFigure:
+    """How much each position looks at each other: a row for the one that looks, a column for the one looked at.
+
+    `weights` are floats `[T, T]`, or `[H, T, T]` for at most four heads side by side, from 0 to 1; `tokens` are
+    the T labels, at most 512. Up to 8 tokens have their weights written in; beyond 32 (fewer with several heads)
+    the positions are numbered. A character that cannot be drawn becomes a hollow box, and a token of more than
+    12 characters is cut; `fig.alt` has them in full.
+    """
+    tokens, maps = [str(token) for token in tokens], np.asarray(weights, dtype=np.float64)
+    maps = maps[None] if maps.ndim == 2 else maps
+    size = len(tokens)
+    if not 1 <= size <= MOST_POSITIONS:
+        raise ValueError(f"tokens: expected 1 to {MOST_POSITIONS}, got {size}")
+    if maps.ndim != 3 or not 1 <= len(maps) <= 4 or maps.shape[1:] != (size, size):
+        shape = list(np.shape(weights))
+        raise ValueError(f"weights: expected [T, T] or [H, T, T] with H <= 4 and T = {size}, got {shape}")
+    if not ((maps >= 0) & (maps <= 1 + 1e-6)).all():
+        raise ValueError(f"weights: expected numbers from 0 to 1, got {maps.min():g} to {maps.max():g}")
+    panels, top = len(maps), max(maps.max(), 1e-12)
+    side = min(WIDTH / panels - 0.9, 5.6, max(2.4, 0.3 * size))
+    named, written = size * panels <= _MOST_NAMED, size <= 8 and panels <= 2
+    labels = [_drawable(t if len(t) <= 12 else t[:11] + "\N{HORIZONTAL ELLIPSIS}") for t in tokens]
+    colors = LinearSegmentedColormap.from_list("looks", ["white", BLUE])
+    said = []
+    with _canvas(side + 1.1, panels) as (fig, axes):
+        for head, (ax, values) in enumerate(zip(axes, maps, strict=True)):
+            picture = ax.imshow(values, cmap=colors, vmin=0, vmax=top, interpolation="nearest")
+            ax.xaxis.tick_top()
+            ax.xaxis.set_label_position("top")
+            ax.set(xlabel="looked at", ylabel="looks" if head == 0 else "")
+            ax.tick_params(length=0)
+            if named:
+                turned = 90 if max(map(len, labels)) * size > 60 / panels else 0
+                ax.set_xticks(range(size), labels, parse_math=False, rotation=turned)
+                ax.set_yticks(range(size), labels, parse_math=False)
+            if written:
+                for i, j in np.ndindex(size, size):
+                    ink = "white" if values[i, j] > 0.6 * top else BLACK
+                    ax.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", color=ink, fontsize=11)
+            if panels > 1:
+                ax.set_title(f"head {head}", y=-0.14 if size < 12 else -0.1, loc="center")
+            if size <= 12:
+                words = "; ".join(_ranked(row, tokens, i) for i, row in enumerate(values))
+            else:
+                words = f"the largest weight of a row is {values.max(1).mean():.4f} on average"
+            said.append(f"head {head}: {words}" if panels > 1 else words)
+        fig.colorbar(picture, ax=axes, shrink=0.9, label="weight")
+        verb = ", each looks most: " if size <= 12 else ": "
+        fig.alt = f"Attention map of {size} tokens{verb}{'. '.join(said)}."
+    return fig
+
+
+def gelu_gap(x, exact, other, *, name: str = "tanh") -> BookFigure:
+    """The exact GELU and another formula for it, and beside them what lies between the two.
+
+    `x`, `exact` and `other` are floats `[n]`, x ascending; `name` is what the other formula is called.
+    """
+    x, exact, other = (np.asarray(part, dtype=np.float64) for part in (x, exact, other))
+    if x.ndim != 1 or x.size < 2 or not x.shape == exact.shape == other.shape:
+        raise ValueError(
+            f"x, exact and other: expected three rows of one length, got {x.shape}, {exact.shape}, {other.shape}"
+        )
+    gap = other - exact
+    widest = float(np.abs(gap).max())
+    places = np.flatnonzero(
+        np.abs(gap) > widest * (1 - 1e-9)
+    )  # both, where the gap is the same on both sides
+    with _canvas(3.2, 2) as (fig, [left, right]):
+        left.plot(x, exact, color=BLUE, linewidth=3.5, label="exact")
+        left.plot(x, other, "--", color=VERMILLION, linewidth=1.5, label=_drawable(name))
+        left.set(xlabel="x", ylabel="GELU(x)")
+        left.legend().get_texts()[1].set_parse_math(False)
+        right.axhline(0, color=GREY, linewidth=1)
+        right.plot(x, gap, color=BLACK)
+        right.plot(x[places], gap[places], "s", color=VERMILLION, label=f"largest: {widest:.1e}")
+        right.ticklabel_format(axis="y", scilimits=(0, 0))
+        right.set_xlabel("x")
+        right.set_ylabel(f"{_drawable(name)} - exact", parse_math=False)
+        right.legend(loc="lower right")
+        where = " and ".join(f"{place:.2f}" for place in x[places[:2]])
+        fig.alt = (
+            f"Two curves of GELU that look like one, and the gap between {name} and exact:"
+            f" at most {widest:.1e}, at x = {where}."
         )
     return fig
 

@@ -1,0 +1,177 @@
+"""Figures of the prediction chapters: the loss ladder, the bars of a blank, the influence matrix."""
+
+import io
+import re
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from PIL import Image
+
+from bert_lab import figures
+
+RUNGS = {"ln V": 3.1781, "unigram": 2.5, "model $x$": 1.25}
+BLANKS = [[("new", 0.5), ("los", 0.25)], [("york", 0.75)]]
+HARD = ["$", "$x$", "a_b", "$\\frac$", "我", "고", "😀", "e\u0301", "\t", "", "\u200b", "##ing", "x" * 50]
+SQUARE = np.arange(1.0, 10.0).reshape(3, 3)
+MADE = {
+    "loss_ladder": lambda: figures.loss_ladder(RUNGS),
+    "fill_bars": lambda: figures.fill_bars(BLANKS),
+    "influence_matrix": lambda: figures.influence_matrix(SQUARE, ["[CLS]", "cat", "[SEP]"]),
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open():
+    yield
+    left = plt.get_fignums()
+    plt.close("all")
+    assert left == []
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_figure_is_a_small_picture_with_words(make):
+    fig = make()
+    assert isinstance(fig, figures.BookFigure)
+    assert len(fig.alt) > 30 and "\n" not in fig.alt
+    data = figures.png(fig)
+    with Image.open(io.BytesIO(data)) as picture:
+        assert picture.size[0] == 900
+    assert len(data) < 30_000
+
+
+def test_loss_ladder_draws_and_says_each_rung():
+    fig = MADE["loss_ladder"]()
+    ax = fig.axes[0]
+    assert [bar.get_width() for bar in ax.patches] == list(RUNGS.values())
+    assert len({bar.get_hatch() for bar in ax.patches}) == 3
+    assert [text.get_text() for text in ax.texts] == ["3.1781", "2.5000", "1.2500"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(RUNGS)
+    assert ax.yaxis_inverted(), "the first rung stands at the top"
+    assert fig.alt == "Loss ladder, from the top: ln V 3.1781; unigram 2.5000; model $x$ 1.2500."
+    plt.close(fig)
+
+
+def test_loss_ladder_keeps_trained_digits_out_of_the_words():
+    low, high = ({"a": 2.0, "b": loss, "c": 1.0} for loss in (1.73, 2.0))
+    for rungs, words in ((low, "below a"), (high, "not below a")):
+        fig = figures.loss_ladder(rungs, measured=["b"])
+        assert fig.alt == f"Loss ladder, from the top: a 2.0000; b {words}; c 1.0000."
+        figures.png(fig)
+    fig = figures.loss_ladder({"b": 1.73}, measured=("b",))
+    assert fig.alt == "Loss ladder, from the top: b measured."
+    assert fig.axes[0].texts[0].get_text() == "1.73"
+    plt.close(fig)
+
+
+def test_loss_ladder_of_zeros():
+    figures.png(figures.loss_ladder({"certain": 0.0}))
+
+
+def test_fill_bars_draw_and_say_each_piece():
+    fig = MADE["fill_bars"]()
+    left, right = fig.axes
+    assert [bar.get_width() for bar in left.patches] == [0.5, 0.25]
+    assert [label.get_text() for label in left.get_yticklabels()] == ["new", "los"]
+    assert right.texts[0].get_text() == "0.7500"
+    assert right.get_ylim() == left.get_ylim() == (1.5, -0.5)
+    assert fig.alt == (
+        "Probabilities of the best pieces. blank 1: new 0.5000, los 0.2500; blank 2: york 0.7500."
+    )
+    plt.close(fig)
+
+
+def test_fill_bars_keep_trained_digits_out_of_the_words():
+    fig = figures.fill_bars(BLANKS[:1], measured=True)
+    assert fig.alt == "Probabilities of the best pieces. blank 1: measured, most probable first (2)."
+    assert fig.axes[0].texts[0].get_text() == "0.50"
+    plt.close(fig)
+
+
+@pytest.mark.parametrize("n", [1, 13, 41, 512])
+def test_influence_matrix_draws_any_tokens_without_a_warning(n):
+    tokens = (HARD * 40)[:n]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fig = figures.influence_matrix(np.random.default_rng(0).random((n, n)) + 0.01, tokens)
+        labels = [label.get_text() for label in fig.axes[0].get_xticklabels()]
+        assert len(figures.png(fig)) < 220_000  # noise, the worst case; base64 adds a third
+    assert len(labels) == {1: 1, 13: 13, 41: 21, 512: 40}[n]
+    assert labels[0] == "$"
+    if n == 13:
+        assert labels[4] == "\N{WHITE SQUARE}" and labels[-1] == "x" * 11 + "…"
+
+
+def test_ladder_and_bars_draw_any_name_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figures.png(figures.loss_ladder(dict.fromkeys(HARD[:8], 1.0)))
+        figures.png(figures.fill_bars([[(token, 0.05) for token in HARD[:12]]]))
+
+
+def test_influence_matrix_marks_exact_zeros():
+    fig = figures.influence_matrix(np.tril(SQUARE), "abc")
+    ax = fig.axes[0]
+    zeros = {tuple(map(int, text.get_position())) for text in ax.texts}
+    assert zeros == {(1, 0), (2, 0), (2, 1)}  # (column, row)
+    assert ax.images[0].get_array().mask.sum() == 3
+    assert ax.get_xlabel() == "token that changes" and ax.get_ylabel() == "output that moves"
+    plt.close(fig)
+
+
+PADDED = SQUARE.copy()
+PADDED[2] = PADDED[:, 2] = 0
+COLUMN = SQUARE.copy()
+COLUMN[:, 1] = 0
+ODD = SQUARE.copy()
+ODD[1, 0] = 0
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (SQUARE, "no entry is zero, each output is moved by each token"),
+        (np.zeros((3, 3)), "all entries are zero"),
+        (
+            np.tril(SQUARE),
+            "all entries above the diagonal are zero and no other, no output is moved by a later token",
+        ),
+        (PADDED, "the rows and columns of positions 2 are zero, and nothing else"),
+        (COLUMN, "the columns of positions 1 are zero"),
+        (ODD, "1 of the 9 entries are zero"),
+    ],
+)
+def test_influence_matrix_says_where_it_is_zero(values, words):
+    fig = figures.influence_matrix(values, "abc")
+    assert fig.alt == f"Influence matrix of 3 tokens, outputs in rows, tokens in columns: {words}."
+    figures.png(fig)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: figures.loss_ladder({}), "one to eight losses, got 0"),
+        (lambda: figures.loss_ladder({str(i): 1.0 for i in range(9)}), "got 9"),
+        (lambda: figures.loss_ladder({"a": -0.1}), "at least 0, got -0.1 for 'a'"),
+        (lambda: figures.loss_ladder({"a": float("nan")}), "got nan for 'a'"),
+        (lambda: figures.loss_ladder({"a": float("inf")}), "got inf for 'a'"),
+        (lambda: figures.loss_ladder({"a": 1.0}, measured=["b"]), "names of rungs, got b"),
+        (lambda: figures.fill_bars([]), "one to four, got 0"),
+        (lambda: figures.fill_bars([[("a", 0.1)]] * 5), "one to four, got 5"),
+        (lambda: figures.fill_bars([[]]), "blank 1: expected one to twelve pieces, got 0"),
+        (lambda: figures.fill_bars([[("a", 0.01)] * 13]), "got 13"),
+        (lambda: figures.fill_bars([[("a", 0.6), ("b", 0.6)]]), "sum to at most 1"),
+        (lambda: figures.fill_bars([[("a", -0.1)]]), "sum to at most 1"),
+        (lambda: figures.fill_bars([[("a", float("nan"))]]), "sum to at most 1"),
+        (lambda: figures.influence_matrix(SQUARE, "ab"), re.escape("shape (2, 2) for 2 tokens, got (3, 3)")),
+        (lambda: figures.influence_matrix(SQUARE[:2], "ab"), re.escape("got (2, 3)")),
+        (lambda: figures.influence_matrix(np.zeros((0, 0)), ""), "1 to 512, got 0"),
+        (lambda: figures.influence_matrix(np.zeros((513, 513)), "a" * 513), "got 513"),
+        (lambda: figures.influence_matrix(-SQUARE, "abc"), "finite numbers of at least 0"),
+        (lambda: figures.influence_matrix(SQUARE * np.nan, "abc"), "finite numbers of at least 0"),
+    ],
+)
+def test_sizes_and_values_that_do_not_fit(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
