@@ -17,6 +17,13 @@ _HOME = {
     "WordPieceTokenizer": "wordpiece",
     "special_ids": "wordpiece",
     "mlm_batch": "batches",
+    "BertConfig": "model",
+    "BertLayer": "model",
+    "BertEncoder": "model",
+    "BertForMLM": "model",
+    "attention_maps": "model",
+    "influence": "model",
+    "fill_mask": "model",
 }
 
 __all__ = [*_HOME, "__version__"]

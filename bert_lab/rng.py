@@ -327,9 +327,13 @@ def normal_init(shape: int | Sequence[int], std: float, rng: PCG32) -> np.ndarra
         raise ValueError(f"std: expected a finite number >= 0, got {std}")
     if not isinstance(rng, PCG32):
         raise TypeError(f"rng: expected a PCG32, got {type(rng).__name__}")
-    count = math.prod(sizes)
-    raws = rng.block(count + count % 2).reshape(-1, 2).astype(np.float64)
-    radius = std * np.sqrt(-2 * np.log((raws[:, 0] + 1) * 2.0**-32))
-    angle = 2 * np.pi * 2.0**-32 * raws[:, 1]
-    pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    return pairs.ravel()[:count].astype(np.float32).reshape(sizes)
+    values = np.empty(math.prod(sizes), np.float32)
+    for start in range(0, values.size, _BLOCK):
+        part = values[start : start + _BLOCK]
+        raws = rng.block(part.size + part.size % 2)
+        radius = np.sqrt(-2 * np.log((raws[0::2] + 1.0) * 2.0**-32))
+        radius *= std
+        angle = raws[1::2] * (2 * np.pi * 2.0**-32)
+        part[0::2] = radius * np.cos(angle)
+        part[1::2] = (radius * np.sin(angle))[: part.size // 2]
+    return values.reshape(sizes)

@@ -1,0 +1,327 @@
+"""BERT: the encoder that reads both ways, and the head that fills in blanks.
+
+One file, to be read from top to bottom: the sizes, what comes in, a layer, the encoder, the head, and what
+can be looked at. Shapes stand where they change: B batch, T positions, N real positions of a batch, d model
+width, H heads, k = d/H, L layers, V vocabulary. Padding is left out of the work: linear layers and norms see
+the N real positions.
+
+Source: Devlin et al. 2019, section 3 and appendix A; Vaswani et al. 2017, section 3; the course text, section
+2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .packing import Rows, as_integers, as_real_positions, labelled
+from .rng import PCG32, as_index, as_real, normal_init
+
+
+@dataclass
+class BertConfig:
+    """The sizes of a BERT; the defaults are those of BERT-base.
+
+    vocab: how many ids (V). max_len: how many positions. d_model: d, a multiple of n_heads. n_heads: H.
+    n_layers: L. d_ff: width of the feed-forward part. type_vocab: how many token types. dropout: in [0, 1),
+    active in training alone. ln_eps: added to the variance in every norm, > 0.
+
+    Raises TypeError or ValueError, with the field's name, for what cannot work.
+    """
+
+    vocab: int
+    max_len: int = 512
+    d_model: int = 768
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int = 3072
+    type_vocab: int = 2
+    dropout: float = 0.1
+    ln_eps: float = 1e-12
+
+    def __post_init__(self):
+        for field in fields(self)[:-2]:
+            setattr(self, field.name, as_index(getattr(self, field.name), field.name, 1, 2**31))
+        self.dropout, self.ln_eps = as_real(self.dropout, "dropout"), as_real(self.ln_eps, "ln_eps")
+        if self.d_model % self.n_heads:
+            raise ValueError(f"d_model: expected a multiple of n_heads, {self.n_heads}, got {self.d_model}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: expected a probability in [0, 1), got {self.dropout}")
+        if not 0 < self.ln_eps < math.inf:
+            raise ValueError(f"ln_eps: expected a finite number > 0, got {self.ln_eps}")
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention: each position takes a weighted mean of the values that it may look at."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.heads, self.dropout = config.n_heads, config.dropout
+        for name in ("query", "key", "value", "output"):
+            setattr(self, name, nn.Linear(config.d_model, config.d_model))
+
+    def split(self, x: Tensor, rows: Rows) -> Tensor:
+        """[N, d] -> [B, H, T, k]"""
+        return rows.unpack(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def weights(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
+        """softmax(Q K^T / sqrt(k)) over the allowed positions: [B, H, T, T]"""
+        q, k = self.split(self.query(x), rows), self.split(self.key(x), rows)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -math.inf)
+        return scores.softmax(-1)
+
+    def forward(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
+        q, k, v = (self.split(part(x), rows) for part in (self.query, self.key, self.value))
+        dropout = self.dropout if self.training else 0.0
+        # The mean of `weights`, in one fused operation.  # [B, H, T, k]
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)
+        return self.output(rows.pack(mixed.transpose(1, 2).flatten(-2)))  # [N, d]
+
+
+class BertLayer(nn.Module):
+    """Post-LN: h <- LN(h + Attn(h)), then h <- LN(h + W2 GELU(W1 h)), with the exact GELU x Phi(x)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.attention = Attention(config)
+        self.attention_norm = nn.LayerNorm(config.d_model, config.ln_eps)
+        self.ff_in = nn.Linear(config.d_model, config.d_ff)
+        self.ff_out = nn.Linear(config.d_ff, config.d_model)
+        self.ff_norm = nn.LayerNorm(config.d_model, config.ln_eps)
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(self, h: Tensor, allowed: Tensor | None = None) -> Tensor:
+        """[B, T, d] -> [B, T, d]; `allowed`: bool, broadcast to [B, H, T, T], true where i may look at j."""
+        if allowed is not None and allowed.dtype != torch.bool:
+            raise TypeError(f"allowed: expected booleans, got {allowed.dtype}")
+        rows = Rows(torch.ones(h.shape[:2], dtype=torch.bool, device=h.device))
+        return rows.unpack(self.packed(rows.pack(h), rows, allowed))
+
+    def packed(self, h: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
+        """[N, d] -> [N, d], on the real positions alone"""
+        h = self.attention_norm(h + self.drop(self.attention(h, rows, allowed)))
+        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))
+
+
+class BertEncoder(nn.Module):
+    """Embeddings and L layers: each position comes to know all the others, left and right.
+
+    Args:
+        config: the sizes. rng: where the initial weights come from; PCG32(0) where none is given. Tables and
+        weights are normal with
+            standard deviation 0.02, in the order of the parameters; biases 0, norms 1 and 0.
+    """
+
+    def __init__(self, config: BertConfig, rng: PCG32 | None = None):
+        super().__init__()
+        self.config = config
+        with torch.device("meta"):  # no values yet: `initialize` gives them
+            self.word = nn.Embedding(config.vocab, config.d_model)
+            self.position = nn.Embedding(config.max_len, config.d_model)
+            self.token_type = nn.Embedding(config.type_vocab, config.d_model)
+            self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
+            self.layers = nn.ModuleList(BertLayer(config) for _ in range(config.n_layers))
+        self.drop = nn.Dropout(config.dropout)
+        initialize(self, rng)
+
+    def forward(self, ids, token_type_ids=None, attn_mask=None) -> Tensor:
+        """The hidden states, [B, T, d]; zero at padding.
+
+        Args:
+            ids: integers [B, T], 0 <= id < vocab, T <= max_len; a tensor or a NumPy array. token_type_ids:
+            integers [B, T], below type_vocab; all 0 where none are given. attn_mask: [B, T] or [B, 1, 1, T],
+            boolean or 0/1, 1 at real positions; all real where none is given.
+
+        Raises:
+            TypeError: not integers; a mask that holds no numbers.
+            ValueError: an id, a type, a length, a shape or a mask value that does not fit; it is named.
+        """
+        h, rows = self.packed(ids, token_type_ids, attn_mask)
+        return rows.unpack(h)
+
+    def packed(self, ids, token_type_ids=None, attn_mask=None, allowed=None) -> tuple[Tensor, Rows]:
+        """The hidden states of the N real positions, [N, d], and where these stand."""
+        h, rows, allowed = self.embed(ids, token_type_ids, attn_mask, allowed)
+        for layer in self.layers:
+            h = layer.packed(h, rows, allowed)
+        return h, rows
+
+    def embed(self, ids, token_type_ids, attn_mask, allowed) -> tuple[Tensor, Rows, Tensor | None]:
+        """LN(word + position + token type) [N, d], the real positions, and who may look at whom."""
+        device = self.word.weight.device
+        ids = as_integers(ids, "ids", self.config.vocab, device)
+        if ids.dim() != 2 or ids.shape[1] > self.config.max_len:
+            raise ValueError(f"ids: expected [B, T] with T <= {self.config.max_len}, got {list(ids.shape)}")
+        if token_type_ids is None:
+            types = torch.zeros_like(ids)
+        else:
+            types = as_integers(token_type_ids, "token_type_ids", self.config.type_vocab, device)
+            if types.shape != ids.shape:
+                raise ValueError(
+                    f"token_type_ids: expected the shape of ids, {list(ids.shape)}, got {list(types.shape)}"
+                )
+        real = as_real_positions(attn_mask, ids)  # bool [B, T]
+        rows = Rows(real)
+        if rows.places is not None:
+            keys = real[:, None, None, :] if allowed is None else real[:, None, None, :] & allowed
+            # Padding itself may look at anything: what it finds is dropped, but has to be finite.
+            allowed = keys | ~real[:, None, :, None]  # [B, 1, T, T]
+        positions = torch.arange(ids.shape[1], device=device).expand_as(ids)
+        h = (
+            self.word(rows.pack(ids))
+            + self.position(rows.pack(positions))
+            + self.token_type(rows.pack(types))
+        )
+        return self.drop(self.norm(h)), rows, allowed
+
+
+class BertForMLM(nn.Module):
+    """The encoder with the head that predicts the token at each position: LN(GELU(W h + b)) W_word^T + b_dec.
+
+    The decoder is the word table itself (tied); only its bias is new. Arguments as of `BertEncoder`.
+    """
+
+    def __init__(self, config: BertConfig, rng: PCG32 | None = None):
+        super().__init__()
+        self.config = config
+        rng = PCG32(0) if rng is None else rng
+        self.encoder = BertEncoder(config, rng)
+        with torch.device("meta"):
+            head = nn.Module()
+            head.transform = nn.Linear(config.d_model, config.d_model)
+            head.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
+            head.decoder_bias = nn.Parameter(torch.empty(config.vocab))
+        initialize(head, rng)
+        self.transform, self.transform_norm = head.transform, head.transform_norm
+        self.decoder_bias = head.decoder_bias
+
+    def head(self, h: Tensor) -> Tensor:
+        """[N, d] -> logits [N, V]"""
+        z = self.transform_norm(F.gelu(self.transform(h)))
+        return F.linear(z, self.encoder.word.weight, self.decoder_bias)
+
+    def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
+        """`(logits, loss)`: logits [B, T, V], zero at padding; the loss is None without labels.
+
+        Args:
+            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`. labels: integers [B, T]: an id where
+            something is to be predicted, -100 elsewhere. The loss is the mean
+                cross-entropy, in nats, over the positions that are not -100; exactly 0.0 when there is none.
+
+        Raises as `BertEncoder.forward` does; ValueError for a label that is neither, or that stands on
+        padding.
+        """
+        h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
+        logits = self.head(h)
+        if labels is None:
+            return rows.unpack(logits), None
+        places, targets = labelled(labels, rows, self.config.vocab)
+        return rows.unpack(logits), mean_loss(logits[places], targets)
+
+    def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
+        """The loss of `forward`, and its gradients, with logits computed at the labelled positions alone."""
+        h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
+        places, targets = labelled(labels, rows, self.config.vocab)
+        return mean_loss(self.head(h[places]), targets)
+
+
+def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross-entropy of logits [M, V] at targets [M]; 0.0 with zero gradients when M is 0."""
+    return F.cross_entropy(logits, targets, reduction="sum") / max(1, len(targets))
+
+
+def initialize(module: nn.Module, rng: PCG32 | None) -> None:
+    """Give the parameters their first values, in their order, from one stream of draws."""
+    rng = PCG32(0) if rng is None else rng
+    module.to_empty(device="cpu")
+    for name, parameter in module.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(parameter)
+        elif "norm" in name:
+            nn.init.ones_(parameter)
+        else:
+            parameter.data.copy_(torch.from_numpy(normal_init(tuple(parameter.shape), 0.02, rng)))
+
+
+@contextlib.contextmanager
+def looking(model: nn.Module):
+    """Without dropout and gradients; yields the encoder, and leaves the model in the mode that it was in."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield model.encoder if isinstance(model, BertForMLM) else model
+    finally:
+        model.train(training)
+
+
+def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
+    """The attention weights that `forward` uses, [L, B, H, T, T]; rows and columns of padding are zero.
+
+    `maps[l, b, h, i, j]` is how much head h of layer l takes from position j for position i. `allowed`
+    restricts who may look at whom, as in `BertLayer.forward`. Other arguments and errors are those of
+    `BertEncoder.forward`.
+    """
+    maps = []
+    with looking(model) as encoder:
+        h, rows, allowed = encoder.embed(ids, token_type_ids, attn_mask, allowed)
+        both = rows.real[:, None, :, None] & rows.real[:, None, None, :]
+        for layer in encoder.layers:
+            maps.append(layer.attention.weights(h, rows, allowed) * both)
+            h = layer.packed(h, rows, allowed)
+    return torch.stack(maps)
+
+
+def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
+    """How far each output moves when one token changes, [T, T].
+
+    Entry (i, j) is the distance by which h_i moves when the id at position j becomes the next id (the last:
+    0). Takes one sentence, ids [1, T]; other arguments as in `attention_maps`. Full for BERT, lower
+    triangular under a causal `allowed`, exactly zero in the rows and columns of padding.
+    """
+    with looking(model) as encoder:
+        ids = as_integers(ids, "ids", encoder.config.vocab, encoder.word.weight.device)
+        if ids.dim() != 2 or len(ids) != 1:
+            raise ValueError(f"ids: expected one sentence, [1, T], got {list(ids.shape)}")
+
+        def outputs(ids: Tensor) -> Tensor:  # one sentence at a time: the same work gives the same bits
+            h, rows = encoder.packed(ids, token_type_ids, attn_mask, allowed)
+            return rows.unpack(h)[0]
+
+        before, moved = outputs(ids), []
+        for j in range(ids.shape[1]):
+            changed = ids.clone()
+            changed[0, j] = (changed[0, j] + 1) % encoder.config.vocab
+            moved.append((outputs(changed) - before).norm(dim=-1))
+    return torch.stack(moved, dim=1)
+
+
+def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, float]]]:
+    """For each [MASK] in the text, the `top_k` likeliest pieces with their probabilities, best first.
+
+    Raises ValueError when the text has no [MASK], is too long for the model, or the tokenizer is too large
+    for it.
+    """
+    if tok.vocab_size > model.config.vocab:
+        raise ValueError(
+            f"tok: expected at most the model's {model.config.vocab} pieces, got {tok.vocab_size}"
+        )
+    top_k = as_index(top_k, "top_k", 1, tok.vocab_size + 1)
+    ids = np.array([tok.encode(text)])
+    if not (ids == tok.mask_id).any():
+        raise ValueError(f"text: expected at least one [MASK], got {text!r}")
+    with looking(model):
+        probabilities = model(ids)[0][0].softmax(-1)[ids[0] == tok.mask_id, : tok.vocab_size]  # [blanks, V]
+    best = probabilities.topk(top_k)
+    return [
+        list(zip(tok.tokens(pieces), values, strict=True))
+        for pieces, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]

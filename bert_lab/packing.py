@@ -1,0 +1,77 @@
+"""What comes into the model: checked, on the model's device, and with its padding taken out.
+
+B batch, T positions, N real positions, M labelled ones, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .masking import IGNORE, as_array, as_flags, as_ids
+
+
+class Rows:
+    """The real positions of a batch: takes them out, [N, ...], and puts them back with zeros between."""
+
+    def __init__(self, real: Tensor):  # bool [B, T]
+        self.real, self.shape, self.device = real, real.shape, real.device
+        # None where nothing is padded: then both ways are a change of shape.
+        self.places = None if bool(real.all()) else real.flatten().nonzero().squeeze(1)  # [N]
+
+    def pack(self, x: Tensor) -> Tensor:
+        """[B, T, ...] -> [N, ...]"""
+        x = x.flatten(0, 1)
+        return x if self.places is None else x.index_select(0, self.places)
+
+    def unpack(self, x: Tensor) -> Tensor:
+        """[N, ...] -> [B, T, ...], zero at padding"""
+        if self.places is not None:
+            x = x.new_zeros(self.shape.numel(), *x.shape[1:]).index_copy(0, self.places, x)
+        return x.unflatten(0, self.shape)
+
+
+def as_integers(values, name: str, limit: int, device: torch.device) -> Tensor:
+    """Integers in 0..limit-1 as an int64 tensor on the model's device."""
+    return torch.tensor(
+        as_ids(values.cpu() if isinstance(values, Tensor) else values, limit, name), device=device
+    )
+
+
+def as_real_positions(attn_mask, ids: Tensor) -> Tensor:
+    """The attention mask as bool [B, T]; all true where none is given."""
+    if attn_mask is None:
+        return torch.ones_like(ids, dtype=torch.bool)
+    if isinstance(attn_mask, Tensor):
+        attn_mask = (attn_mask.double() if attn_mask.is_floating_point() else attn_mask).cpu()
+    mask = as_array(attn_mask, "attn_mask")
+    batch, length = ids.shape
+    if mask.shape not in ((batch, length), (batch, 1, 1, length)):
+        raise ValueError(
+            f"attn_mask: expected [B, T] or [B, 1, 1, T] for ids {[batch, length]}, got {list(mask.shape)}"
+        )
+    return torch.tensor(
+        as_flags(mask.reshape(batch, length), "attn_mask", (batch, length)), device=ids.device
+    )
+
+
+def labelled(labels, rows: Rows, vocab: int) -> tuple[Tensor, Tensor]:
+    """Which of the N real positions have a label, [M], and their labels, [M]."""
+    array = as_array(labels.cpu() if isinstance(labels, Tensor) else labels, "labels")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"labels: expected integers, got {array.dtype}")
+    labels = torch.tensor(array.astype(np.int64), device=rows.device)
+    if labels.shape != rows.shape:
+        raise ValueError(f"labels: expected the shape of ids, {list(rows.shape)}, got {list(labels.shape)}")
+    asked = labels != IGNORE
+    for what, wrong in (
+        (f"-100 or an id from 0 to {vocab - 1}", asked & ((labels < 0) | (labels >= vocab))),
+        ("-100 at padding", asked & ~rows.real),
+    ):
+        if wrong.any():
+            b, t = wrong.nonzero()[0].tolist()
+            raise ValueError(f"labels: expected {what}, got {labels[b, t].item()} at labels[{b}][{t}]")
+    labels = rows.pack(labels)
+    places = (labels != IGNORE).nonzero().squeeze(1)
+    return places, labels[places]
