@@ -576,12 +576,12 @@ def _ranked(row: np.ndarray, tokens: list[str], i: int) -> str:
 
 
 def attention_map(weights, tokens) -> BookFigure:
-    """How much each position looks at each other: a row for the one that looks, a column for the one looked at.
+    """How much each position looks at each other: a row for the one that looks, a column for the other.
 
-    `weights` are floats `[T, T]`, or `[H, T, T]` for at most four heads side by side, from 0 to 1; `tokens` are
-    the T labels, at most 512. Up to 8 tokens have their weights written in; beyond 32 (fewer with several heads)
-    the positions are numbered. A character that cannot be drawn becomes a hollow box, and a token of more than
-    12 characters is cut; `fig.alt` has them in full.
+    `weights` are floats `[T, T]`, or `[H, T, T]` for at most four heads side by side, from 0 to 1; `tokens`
+    are the T labels, at most 512. Up to 8 tokens have their weights written in (with one or two heads);
+    beyond 32 (fewer with several heads) the positions are numbered. A character that cannot be drawn becomes
+    a hollow box, and a token of more than 12 characters is cut; `fig.alt` has up to 12 tokens in full.
     """
     tokens, maps = [str(token) for token in tokens], np.asarray(weights, dtype=np.float64)
     maps = maps[None] if maps.ndim == 2 else maps
@@ -600,6 +600,7 @@ def attention_map(weights, tokens) -> BookFigure:
     colors = LinearSegmentedColormap.from_list("looks", ["white", BLUE])
     said = []
     with _canvas(side + 1.1, panels) as (fig, axes):
+        fig.set_layout_engine("compressed")
         for head, (ax, values) in enumerate(zip(axes, maps, strict=True)):
             picture = ax.imshow(values, cmap=colors, vmin=0, vmax=top, interpolation="nearest")
             ax.xaxis.tick_top()
@@ -612,10 +613,11 @@ def attention_map(weights, tokens) -> BookFigure:
                 ax.set_yticks(range(size), labels, parse_math=False)
             if written:
                 for i, j in np.ndindex(size, size):
-                    ink = "white" if values[i, j] > 0.6 * top else BLACK
+                    ink = "white" if values[i, j] > 0.7 * top else BLACK
                     ax.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", color=ink, fontsize=11)
             if panels > 1:
-                ax.set_title(f"head {head}", y=-0.14 if size < 12 else -0.1, loc="center")
+                below = {"transform": ax.transAxes, "ha": "center", "va": "top"}
+                ax.text(0.5, -0.03, f"head {head}", **below)
             if size <= 12:
                 words = "; ".join(_ranked(row, tokens, i) for i, row in enumerate(values))
             else:
@@ -635,13 +637,12 @@ def gelu_gap(x, exact, other, *, name: str = "tanh") -> BookFigure:
     x, exact, other = (np.asarray(part, dtype=np.float64) for part in (x, exact, other))
     if x.ndim != 1 or x.size < 2 or not x.shape == exact.shape == other.shape:
         raise ValueError(
-            f"x, exact and other: expected three rows of one length, got {x.shape}, {exact.shape}, {other.shape}"
+            "x, exact and other: expected three rows of one length,"
+            f" got {x.shape}, {exact.shape}, {other.shape}"
         )
     gap = other - exact
     widest = float(np.abs(gap).max())
-    places = np.flatnonzero(
-        np.abs(gap) > widest * (1 - 1e-9)
-    )  # both, where the gap is the same on both sides
+    places = np.flatnonzero(np.abs(gap) >= widest * (1 - 1e-9))  # one, or one on each side
     with _canvas(3.2, 2) as (fig, [left, right]):
         left.plot(x, exact, color=BLUE, linewidth=3.5, label="exact")
         left.plot(x, other, "--", color=VERMILLION, linewidth=1.5, label=_drawable(name))
@@ -653,7 +654,8 @@ def gelu_gap(x, exact, other, *, name: str = "tanh") -> BookFigure:
         right.ticklabel_format(axis="y", scilimits=(0, 0))
         right.set_xlabel("x")
         right.set_ylabel(f"{_drawable(name)} - exact", parse_math=False)
-        right.legend(loc="lower right")
+        right.set_ylim(top=gap.max() + 0.3 * (np.ptp(gap) or 1.0))
+        right.legend(loc="upper center")
         where = " and ".join(f"{place:.2f}" for place in x[places[:2]])
         fig.alt = (
             f"Two curves of GELU that look like one, and the gap between {name} and exact:"
