@@ -1,12 +1,8 @@
 """BERT: the encoder that reads both ways, and the head that fills in blanks.
 
-One file, to be read from top to bottom: the sizes, what comes in, a layer, the encoder, the head, and what
-can be looked at. Shapes stand where they change: B batch, T positions, N real positions of a batch, d model
-width, H heads, k = d/H, L layers, V vocabulary. Padding is left out of the work: linear layers and norms see
-the N real positions.
-
-Source: Devlin et al. 2019, section 3 and appendix A; Vaswani et al. 2017, section 3; the course text, section
-2.
+Shapes stand where they change: B batch, T positions, N real positions of a batch, d model width, H heads,
+k = d/H, L layers, V vocabulary. Linear layers and norms see the N real positions alone.
+Source: Devlin et al. 2019, section 3 and appendix A; Vaswani et al. 2017, section 3; the course text, 2.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .packing import Rows, as_integers, as_real_positions, labelled
+from .packing import Rows, as_allowed, as_integers, as_real_positions, labelled
 from .rng import PCG32, as_index, as_real, normal_init
 
 
@@ -57,14 +53,23 @@ class BertConfig:
             raise ValueError(f"ln_eps: expected a finite number > 0, got {self.ln_eps}")
 
 
+def drawn(kind: type[nn.Module], rows: int, columns: int, rng: PCG32) -> nn.Module:
+    """A linear layer or a table, its weight normal with standard deviation 0.02 from the stream, its bias 0."""
+    layer = nn.utils.skip_init(kind, rows, columns)
+    layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
+    if kind is nn.Linear:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
 class Attention(nn.Module):
     """Multi-head self-attention: each position takes a weighted mean of the values that it may look at."""
 
-    def __init__(self, config: BertConfig):
+    def __init__(self, config: BertConfig, rng: PCG32):
         super().__init__()
         self.heads, self.dropout = config.n_heads, config.dropout
         for name in ("query", "key", "value", "output"):
-            setattr(self, name, nn.Linear(config.d_model, config.d_model))
+            setattr(self, name, drawn(nn.Linear, config.d_model, config.d_model, rng))
 
     def split(self, x: Tensor, rows: Rows) -> Tensor:
         """[N, d] -> [B, H, T, k]"""
@@ -87,23 +92,25 @@ class Attention(nn.Module):
 
 
 class BertLayer(nn.Module):
-    """Post-LN: h <- LN(h + Attn(h)), then h <- LN(h + W2 GELU(W1 h)), with the exact GELU x Phi(x)."""
+    """Post-LN: h <- LN(h + Attn(h)), then h <- LN(h + W2 GELU(W1 h)), with the exact GELU x Phi(x).
 
-    def __init__(self, config: BertConfig):
+    Weights are drawn from `rng` (or PCG32(0)) in the order of the parameters; biases are 0, norms 1 and 0.
+    """
+
+    def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
-        self.attention = Attention(config)
+        rng = rng or PCG32(0)
+        self.attention = Attention(config, rng)
         self.attention_norm = nn.LayerNorm(config.d_model, config.ln_eps)
-        self.ff_in = nn.Linear(config.d_model, config.d_ff)
-        self.ff_out = nn.Linear(config.d_ff, config.d_model)
+        self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng)
+        self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng)
         self.ff_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.drop = nn.Dropout(config.dropout)
 
     def forward(self, h: Tensor, allowed: Tensor | None = None) -> Tensor:
         """[B, T, d] -> [B, T, d]; `allowed`: bool, broadcast to [B, H, T, T], true where i may look at j."""
-        if allowed is not None and allowed.dtype != torch.bool:
-            raise TypeError(f"allowed: expected booleans, got {allowed.dtype}")
         rows = Rows(torch.ones(h.shape[:2], dtype=torch.bool, device=h.device))
-        return rows.unpack(self.packed(rows.pack(h), rows, allowed))
+        return rows.unpack(self.packed(rows.pack(h), rows, as_allowed(allowed, rows)))
 
     def packed(self, h: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
         """[N, d] -> [N, d], on the real positions alone"""
@@ -114,31 +121,28 @@ class BertLayer(nn.Module):
 class BertEncoder(nn.Module):
     """Embeddings and L layers: each position comes to know all the others, left and right.
 
-    Args:
-        config: the sizes. rng: where the initial weights come from; PCG32(0) where none is given. Tables and
-        weights are normal with
-            standard deviation 0.02, in the order of the parameters; biases 0, norms 1 and 0.
+    Weights are drawn as in `BertLayer`: the tables first, then layer by layer.
     """
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
+        rng = rng or PCG32(0)
         self.config = config
-        with torch.device("meta"):  # no values yet: `initialize` gives them
-            self.word = nn.Embedding(config.vocab, config.d_model)
-            self.position = nn.Embedding(config.max_len, config.d_model)
-            self.token_type = nn.Embedding(config.type_vocab, config.d_model)
-            self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
-            self.layers = nn.ModuleList(BertLayer(config) for _ in range(config.n_layers))
+        self.word, self.position, self.token_type = (
+            drawn(nn.Embedding, rows, config.d_model, rng)
+            for rows in (config.vocab, config.max_len, config.type_vocab)
+        )
+        self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
+        self.layers = nn.ModuleList(BertLayer(config, rng) for _ in range(config.n_layers))
         self.drop = nn.Dropout(config.dropout)
-        initialize(self, rng)
 
     def forward(self, ids, token_type_ids=None, attn_mask=None) -> Tensor:
         """The hidden states, [B, T, d]; zero at padding.
 
         Args:
-            ids: integers [B, T], 0 <= id < vocab, T <= max_len; a tensor or a NumPy array. token_type_ids:
-            integers [B, T], below type_vocab; all 0 where none are given. attn_mask: [B, T] or [B, 1, 1, T],
-            boolean or 0/1, 1 at real positions; all real where none is given.
+            ids: integers [B, T], 0 <= id < vocab, T <= max_len; a tensor or a NumPy array.
+            token_type_ids: integers [B, T], below type_vocab; all 0 where none are given.
+            attn_mask: [B, T] or [B, 1, 1, T], boolean or 0/1, 1 at real positions; else all are real.
 
         Raises:
             TypeError: not integers; a mask that holds no numbers.
@@ -160,48 +164,32 @@ class BertEncoder(nn.Module):
         ids = as_integers(ids, "ids", self.config.vocab, device)
         if ids.dim() != 2 or ids.shape[1] > self.config.max_len:
             raise ValueError(f"ids: expected [B, T] with T <= {self.config.max_len}, got {list(ids.shape)}")
-        if token_type_ids is None:
-            types = torch.zeros_like(ids)
-        else:
+        types = torch.zeros_like(ids)
+        if token_type_ids is not None:
             types = as_integers(token_type_ids, "token_type_ids", self.config.type_vocab, device)
-            if types.shape != ids.shape:
-                raise ValueError(
-                    f"token_type_ids: expected the shape of ids, {list(ids.shape)}, got {list(types.shape)}"
-                )
-        real = as_real_positions(attn_mask, ids)  # bool [B, T]
-        rows = Rows(real)
-        if rows.places is not None:
-            keys = real[:, None, None, :] if allowed is None else real[:, None, None, :] & allowed
-            # Padding itself may look at anything: what it finds is dropped, but has to be finite.
-            allowed = keys | ~real[:, None, :, None]  # [B, 1, T, T]
+        if types.shape != ids.shape:
+            raise ValueError(f"token_type_ids: expected the shape {list(ids.shape)}, got {list(types.shape)}")
+        rows = Rows(as_real_positions(attn_mask, ids))
         positions = torch.arange(ids.shape[1], device=device).expand_as(ids)
-        h = (
-            self.word(rows.pack(ids))
-            + self.position(rows.pack(positions))
-            + self.token_type(rows.pack(types))
-        )
-        return self.drop(self.norm(h)), rows, allowed
+        h = self.word(rows.pack(ids)) + self.position(rows.pack(positions))
+        h = h + self.token_type(rows.pack(types))
+        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)
 
 
 class BertForMLM(nn.Module):
     """The encoder with the head that predicts the token at each position: LN(GELU(W h + b)) W_word^T + b_dec.
 
-    The decoder is the word table itself (tied); only its bias is new. Arguments as of `BertEncoder`.
+    The decoder is the word table itself (tied); only its bias is new. Weights are drawn as in `BertLayer`.
     """
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
         self.config = config
-        rng = PCG32(0) if rng is None else rng
+        rng = rng or PCG32(0)
         self.encoder = BertEncoder(config, rng)
-        with torch.device("meta"):
-            head = nn.Module()
-            head.transform = nn.Linear(config.d_model, config.d_model)
-            head.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
-            head.decoder_bias = nn.Parameter(torch.empty(config.vocab))
-        initialize(head, rng)
-        self.transform, self.transform_norm = head.transform, head.transform_norm
-        self.decoder_bias = head.decoder_bias
+        self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng)
+        self.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
+        self.decoder_bias = nn.Parameter(torch.zeros(config.vocab))
 
     def head(self, h: Tensor) -> Tensor:
         """[N, d] -> logits [N, V]"""
@@ -212,25 +200,24 @@ class BertForMLM(nn.Module):
         """`(logits, loss)`: logits [B, T, V], zero at padding; the loss is None without labels.
 
         Args:
-            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`. labels: integers [B, T]: an id where
-            something is to be predicted, -100 elsewhere. The loss is the mean
-                cross-entropy, in nats, over the positions that are not -100; exactly 0.0 when there is none.
+            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`.
+            labels: integers [B, T], an id where something is to be predicted, -100 elsewhere. The loss is the
+                mean cross-entropy, in nats, over those that are not -100; exactly 0.0 when there is none.
 
-        Raises as `BertEncoder.forward` does; ValueError for a label that is neither, or that stands on
-        padding.
+        Raises as `BertEncoder.forward` does; ValueError for a label that is neither, or stands on padding.
         """
         h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
         logits = self.head(h)
         if labels is None:
             return rows.unpack(logits), None
         places, targets = labelled(labels, rows, self.config.vocab)
-        return rows.unpack(logits), mean_loss(logits[places], targets)
+        return rows.unpack(logits), mean_loss(logits.index_select(0, places), targets)
 
     def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
         """The loss of `forward`, and its gradients, with logits computed at the labelled positions alone."""
         h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
         places, targets = labelled(labels, rows, self.config.vocab)
-        return mean_loss(self.head(h[places]), targets)
+        return mean_loss(self.head(h.index_select(0, places)), targets)
 
 
 def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
@@ -238,37 +225,24 @@ def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(logits, targets, reduction="sum") / max(1, len(targets))
 
 
-def initialize(module: nn.Module, rng: PCG32 | None) -> None:
-    """Give the parameters their first values, in their order, from one stream of draws."""
-    rng = PCG32(0) if rng is None else rng
-    module.to_empty(device="cpu")
-    for name, parameter in module.named_parameters():
-        if name.endswith("bias"):
-            nn.init.zeros_(parameter)
-        elif "norm" in name:
-            nn.init.ones_(parameter)
-        else:
-            parameter.data.copy_(torch.from_numpy(normal_init(tuple(parameter.shape), 0.02, rng)))
-
-
 @contextlib.contextmanager
 def looking(model: nn.Module):
-    """Without dropout and gradients; yields the encoder, and leaves the model in the mode that it was in."""
-    training = model.training
+    """Without dropout and gradients; yields the encoder, and leaves each module in the mode it was in."""
+    training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         with torch.no_grad():
             yield model.encoder if isinstance(model, BertForMLM) else model
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
 
 
 def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
     """The attention weights that `forward` uses, [L, B, H, T, T]; rows and columns of padding are zero.
 
-    `maps[l, b, h, i, j]` is how much head h of layer l takes from position j for position i. `allowed`
-    restricts who may look at whom, as in `BertLayer.forward`. Other arguments and errors are those of
-    `BertEncoder.forward`.
+    `maps[l, b, h, i, j]` is how much position i takes from j in head h of layer l. `allowed` is that of
+    `BertLayer.forward`; the other arguments and the errors are those of `BertEncoder.forward`.
     """
     maps = []
     with looking(model) as encoder:
@@ -307,13 +281,10 @@ def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) 
 def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, float]]]:
     """For each [MASK] in the text, the `top_k` likeliest pieces with their probabilities, best first.
 
-    Raises ValueError when the text has no [MASK], is too long for the model, or the tokenizer is too large
-    for it.
+    Raises ValueError for a text without [MASK] or too long for the model, or a tokenizer too large for it.
     """
     if tok.vocab_size > model.config.vocab:
-        raise ValueError(
-            f"tok: expected at most the model's {model.config.vocab} pieces, got {tok.vocab_size}"
-        )
+        raise ValueError(f"tok: expected at most {model.config.vocab} pieces, got {tok.vocab_size}")
     top_k = as_index(top_k, "top_k", 1, tok.vocab_size + 1)
     ids = np.array([tok.encode(text)])
     if not (ids == tok.mask_id).any():

@@ -56,6 +56,21 @@ def as_real_positions(attn_mask, ids: Tensor) -> Tensor:
     )
 
 
+def as_allowed(allowed, rows: Rows) -> Tensor | None:
+    """Who may look at whom, bool broadcast to [B, H, T, T]: what is asked for, less padding; None for all."""
+    if allowed is not None:
+        allowed = torch.as_tensor(allowed, device=rows.device)
+        if allowed.dtype != torch.bool:
+            raise TypeError(f"allowed: expected booleans, got {allowed.dtype}")
+    if rows.places is not None:
+        keys = rows.real[:, None, None, :] if allowed is None else rows.real[:, None, None, :] & allowed
+        # Padding itself may look at anything: what it finds is dropped, but has to be finite.
+        allowed = keys | ~rows.real[:, None, :, None]  # [B, 1, T, T]
+    if allowed is not None and not allowed.any(-1).all():
+        raise ValueError("allowed: expected at least one position for each to look at, got none for some")
+    return allowed
+
+
 def labelled(labels, rows: Rows, vocab: int) -> tuple[Tensor, Tensor]:
     """Which of the N real positions have a label, [M], and their labels, [M]."""
     array = as_array(labels.cpu() if isinstance(labels, Tensor) else labels, "labels")
