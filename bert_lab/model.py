@@ -53,9 +53,9 @@ class BertConfig:
             raise ValueError(f"ln_eps: expected a finite number > 0, got {self.ln_eps}")
 
 
-def drawn(kind: type[nn.Module], rows: int, columns: int, rng: PCG32) -> nn.Module:
-    """A linear layer or a table, its weight normal with standard deviation 0.02 from the stream, its bias 0."""
-    layer = nn.utils.skip_init(kind, rows, columns)
+def drawn(kind: type[nn.Module], *sizes: int, rng: PCG32) -> nn.Module:
+    """A linear layer or a table; its weight is normal with standard deviation 0.02, its bias 0."""
+    layer = nn.utils.skip_init(kind, *sizes)
     layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
     if kind is nn.Linear:
         nn.init.zeros_(layer.bias)
@@ -69,7 +69,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads, self.dropout = config.n_heads, config.dropout
         for name in ("query", "key", "value", "output"):
-            setattr(self, name, drawn(nn.Linear, config.d_model, config.d_model, rng))
+            setattr(self, name, drawn(nn.Linear, config.d_model, config.d_model, rng=rng))
 
     def split(self, x: Tensor, rows: Rows) -> Tensor:
         """[N, d] -> [B, H, T, k]"""
@@ -102,8 +102,8 @@ class BertLayer(nn.Module):
         rng = rng or PCG32(0)
         self.attention = Attention(config, rng)
         self.attention_norm = nn.LayerNorm(config.d_model, config.ln_eps)
-        self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng)
-        self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng)
+        self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng=rng)
+        self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng=rng)
         self.ff_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.drop = nn.Dropout(config.dropout)
 
@@ -129,7 +129,7 @@ class BertEncoder(nn.Module):
         rng = rng or PCG32(0)
         self.config = config
         self.word, self.position, self.token_type = (
-            drawn(nn.Embedding, rows, config.d_model, rng)
+            drawn(nn.Embedding, rows, config.d_model, rng=rng)
             for rows in (config.vocab, config.max_len, config.type_vocab)
         )
         self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
@@ -187,7 +187,7 @@ class BertForMLM(nn.Module):
         self.config = config
         rng = rng or PCG32(0)
         self.encoder = BertEncoder(config, rng)
-        self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng)
+        self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng=rng)
         self.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.decoder_bias = nn.Parameter(torch.zeros(config.vocab))
 

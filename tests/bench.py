@@ -26,12 +26,18 @@ from pydoc_data.topics import topics
 
 import numpy as np
 import torch
-from transformers import AutoTokenizer, DataCollatorForLanguageModeling
+from transformers import (
+    AutoTokenizer,
+    BertForMaskedLM,
+    BertModel,
+    DataCollatorForLanguageModeling,
+)
+from transformers import BertConfig as TheirConfig
 
-from bert_lab import PCG32, mlm_batch, mlm_mask
+from bert_lab import PCG32, BertConfig, BertEncoder, BertForMLM, mlm_batch, mlm_mask
 from bert_lab.wordpiece import book_tokenizer
 
-torch.set_num_threads(1)
+VOCAB = 30522  # of BERT-base
 
 
 @dataclass
@@ -46,10 +52,12 @@ class Row:
     rounds: int = 10
     turns: int = 5  # of each side in a round
     ours_over_theirs: bool = False  # a cost that may be larger, rather than a speed
+    threads: int = 1
 
 
 def fastest(row: Row) -> tuple[float, float]:
     """The fastest turn of each side, in seconds."""
+    torch.set_num_threads(row.threads)
     best = [float("inf"), float("inf")]
     for _ in range(row.rounds):
         for side, call in enumerate((row.ours, row.theirs)):
@@ -100,6 +108,86 @@ def batch_row(collator) -> Row:
     )
 
 
+def ragged_batch(full: bool) -> dict[str, torch.Tensor]:
+    """A masked batch [16, 128] of ids below 30522; lengths 20 to 128, evenly spread, or all 128."""
+    lengths = np.full(16, 128) if full else np.linspace(20, 128, 16).astype(int)
+    real = np.arange(128) < lengths[:, None]
+    ids = np.where(real, 5 + PCG32(4).block(16 * 128).reshape(16, 128) % (VOCAB - 5), 0).astype(np.int64)
+    inputs, labels = mlm_mask(ids, ~real, 4, VOCAB, 0.15, PCG32(5))
+    arrays = {"ids": inputs, "attn_mask": real.astype(np.int64), "labels": labels}
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def their_config() -> TheirConfig:
+    """6 layers x 384 in Hugging Face's words; attention and dropout as they come."""
+    return TheirConfig(
+        vocab_size=VOCAB,
+        hidden_size=384,
+        num_hidden_layers=6,
+        num_attention_heads=6,
+        intermediate_size=1536,
+        max_position_embeddings=128,
+    )
+
+
+def step_row(full: bool) -> Row:
+    """A training step: forward, loss, backward, AdamW."""
+    batch = ragged_batch(full)
+    ours, theirs = BertForMLM(BertConfig(VOCAB, 128, 384, 6, 6, 1536)), BertForMaskedLM(their_config())
+    optimizers = [torch.optim.AdamW(model.parameters(), lr=1e-4) for model in (ours, theirs)]
+
+    def our_step():
+        optimizers[0].zero_grad()
+        ours.mlm_loss(batch["ids"], None, batch["attn_mask"], batch["labels"]).backward()
+        optimizers[0].step()
+
+    def their_step():
+        optimizers[1].zero_grad()
+        output = theirs(input_ids=batch["ids"], attention_mask=batch["attn_mask"], labels=batch["labels"])
+        output.loss.backward()
+        optimizers[1].step()
+
+    lengths = "all full" if full else "lengths 20 to 128"
+    return Row(
+        f"training step, {lengths}",
+        "the same with transformers.BertForMaskedLM",
+        "1.2" if full else "3",
+        our_step,
+        their_step,
+        rounds=4,
+        turns=2,
+        threads=2,
+    )
+
+
+def encoder_row() -> Row:
+    """A forward of the encoder, in eval mode and without gradients."""
+    batch = ragged_batch(full=False)
+    ours, theirs = (
+        BertEncoder(BertConfig(VOCAB, 128, 384, 6, 6, 1536)).eval(),
+        BertModel(their_config()).eval(),
+    )
+
+    @torch.no_grad()
+    def our_forward():
+        ours(batch["ids"], None, batch["attn_mask"])
+
+    @torch.no_grad()
+    def their_forward():
+        theirs(input_ids=batch["ids"], attention_mask=batch["attn_mask"])
+
+    return Row(
+        "encoder forward, lengths 20 to 128",
+        "transformers.BertModel",
+        "1.4",
+        our_forward,
+        their_forward,
+        rounds=5,
+        turns=3,
+        threads=2,
+    )
+
+
 def import_row() -> Row:
     """`import bert_lab` in a fresh Python, less what starting Python takes on both sides."""
 
@@ -127,9 +215,17 @@ def main() -> None:
     """Print one line a row."""
     with tempfile.TemporaryDirectory() as folder:
         collator = hugging_face_collator(folder)
-        rows = [mask_row(collator), batch_row(collator), import_row()]
+        rows = [
+            lambda: mask_row(collator),
+            lambda: batch_row(collator),
+            import_row,
+            lambda: step_row(full=False),
+            lambda: step_row(full=True),
+            encoder_row,
+        ]
         print(f"{'what':<38} {'against':<50} {'ratio':>6}  wanted")
-        for row in rows:
+        for make in rows:
+            row = make()
             ours, theirs = fastest(row)
             ratio = ours / theirs if row.ours_over_theirs else theirs / ours
             print(f"{row.what:<38} {row.against:<50} {ratio:>6.2f}  {row.wanted}")
