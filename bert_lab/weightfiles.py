@@ -1,0 +1,236 @@
+"""The files of a checkpoint: what a file is that is not what its name says, and saves that stay whole.
+
+A checkpoint is a directory with config.json and model.safetensors, or with shards and an index of them. The
+readers raise nothing for a bad file: they return what is wrong with it and the likely cause, for the one
+error or report of `checkpoint`. Nothing here knows what the keys mean. No pickle is ever opened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason to refuse a checkpoint.
+
+    kind: "missing", "unexpected", "shape", "conflict", "type", "value", "config", "file" or "no file". where:
+    the key, the field of the config or the file. text: what was expected and what came.
+    """
+
+    kind: str
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.where}: {self.text}"
+
+
+# ---- reading
+
+
+def read_json(path: Path) -> tuple[dict | None, Problem | None]:
+    if not path.is_file():
+        return None, Problem("no file", path.name, "expected this file in the directory, and it is not there")
+    raw = path.read_bytes()
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        text = _disguise(raw) if not raw.lstrip().startswith((b"{", b"[")) else f"damaged or cut off: {error}"
+        return None, Problem("file", path.name, f"expected JSON, got {text}")
+    if not isinstance(content, dict):
+        return None, Problem("file", path.name, f"expected a JSON object, got {type(content).__name__}")
+    return content, None
+
+
+def read_weights(folder: Path) -> tuple[dict[str, Tensor], list[str], list[Problem]]:
+    """All keys of the directory's weights, the names of the files read, and what is wrong with these."""
+    if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
+        sd, problem = read_file(folder / WEIGHTS)
+        return sd, [WEIGHTS] * (folder / WEIGHTS).exists(), [problem] * bool(problem)
+    index, problem = read_json(folder / INDEX)
+    if problem:
+        return {}, [INDEX], [problem]
+    shard_of = index.get("weight_map")
+    if not isinstance(shard_of, dict) or not all(isinstance(name, str) for name in shard_of.values()):
+        text = "expected a weight_map from keys to the names of files, got none"
+        return {}, [INDEX], [Problem("file", INDEX, text)]
+    shards, sd, problems = sorted(set(shard_of.values())), {}, []
+    outside = [name for name in shards if not re.fullmatch(r"[^/\\:\0]+\.safetensors", name)]
+    if outside:
+        text = (
+            f"expected names of safetensors files in the same directory, got {', '.join(map(repr, outside))}"
+        )
+        return {}, [INDEX], [Problem("file", INDEX, text)]
+    for shard in shards:
+        part, problem = read_file(folder / shard)
+        problems += [problem] * bool(problem)
+        for key in part:
+            if shard_of.get(key) != shard:
+                says = f"in {shard_of[key]}" if key in shard_of else "nowhere"
+                problems.append(Problem("conflict", key, f"{shard} holds it, but {INDEX} has it {says}"))
+        if not problem:
+            absent = sorted(key for key, name in shard_of.items() if name == shard and key not in part)
+            text = f"{INDEX} has it in {shard}, which does not hold it"
+            problems += [Problem("missing", key, text) for key in absent]
+        sd |= part
+    return sd, [INDEX, *(shard for shard in shards if (folder / shard).exists())], problems
+
+
+def read_file(path: Path) -> tuple[dict[str, Tensor], Problem | None]:
+    """The tensors of one safetensors file, or what is wrong with the file and the likely cause."""
+    if not path.is_file():
+        text = "expected this file, and it is not there"
+        if path.name == WEIGHTS:
+            names = ", ".join(sorted(other.name for other in path.parent.iterdir())) or "nothing"
+            text = f"expected this file, or {INDEX} and the files it names, and got {names}"
+        return {}, Problem("no file", path.name, text)
+    if fault := _fault(path):
+        return {}, Problem("file", path.name, f"expected safetensors, got {fault}")
+    try:
+        return load_file(path), None
+    except SafetensorError as error:
+        return {}, Problem("file", path.name, f"expected safetensors, got a damaged file: {error}")
+
+
+def _fault(path: Path) -> str | None:
+    """What a file is instead of safetensors, as far as its length and its header tell."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(1024)
+        length = int.from_bytes(start[:8], "little")  # of the JSON header, which begins at byte 8
+        if len(start) < 9 or start[8:9] != b"{" or length > 100_000_000:
+            return _disguise(start)
+        if 8 + length > size:
+            return f"a file that is cut off: its header alone has {8 + length} bytes, the file {size}"
+        file.seek(8)
+        header = file.read(length)
+    try:
+        tensors = [value for key, value in json.loads(header).items() if key != "__metadata__"]
+        end = 8 + length + max((value["data_offsets"][1] for value in tensors), default=0)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        return f"a damaged header ({type(error).__name__}: {error})"
+    if end > size:
+        return f"a file that is cut off, by {end - size} of {end} bytes: a download or a copy that stopped?"
+    if end < size:
+        return f"{size - end} bytes too many after its end: something was added to it"
+    return None
+
+
+def _disguise(start: bytes) -> str:
+    """What a file is, by how it begins."""
+    if not start:
+        return "an empty file: a download or a save that stopped, or a full disk?"
+    if start.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer, a text in place of the file: fetch the file itself with `git lfs pull`"
+    if start.lstrip().startswith(b"<"):
+        return "a web page: a download that needs a login, or from a wrong address?"
+    if start.startswith((b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
+        return "a pickle or a zip file of torch.save under this name; no pickle is ever loaded"
+    if not start.strip(b"\0"):
+        return "zeros: space that was set aside and never written?"
+    try:
+        line = start[:60].decode().splitlines()[0]
+    except (UnicodeDecodeError, IndexError):
+        return f"another kind of file, which begins with {start[:8]!r}"
+    return f"a text: {line!r}"
+
+
+# ---- writing
+
+
+def write_together(folder: Path, config: str, tensors: Mapping[str, Tensor]) -> None:
+    """Write config.json and model.safetensors so that at no moment the one stands beside the other's old one.
+
+    `folder` is made, with those above it, where it is not there; other files in it stay. OSError where it
+    cannot be written: it is then as it was.
+    """
+    # Two files must change as one. Renaming a file over another is one step, so where the config stays as it
+    # is, as in all saves of a training but the first, or where there is none and so no checkpoint to break,
+    # files are written aside and renamed into the directory, the weights first. Otherwise the weights of one
+    # model would for a moment stand beside the config of another, which a load may not notice (the number of
+    # heads shows in no shape). Then a whole new directory is made beside the old one and they change places:
+    # on Linux in one step; elsewhere in two, between which there is no directory, and never a mixed one.
+    old = folder / CONFIG
+    within = folder.is_dir() and (not old.exists() or old.read_bytes() == config.encode())
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = (folder if within else folder.parent) / f".{folder.name}-{secrets.token_hex(8)}.partial"
+    work.mkdir()
+    try:
+        (work / CONFIG).write_bytes(config.encode())
+        save_file(tensors, work / WEIGHTS, metadata={"format": "pt"})
+        shutil.copymode(work / CONFIG, work / WEIGHTS)  # save_file makes it for the owner alone
+        for name in (CONFIG, WEIGHTS):
+            _flush(work / name)
+        if within:
+            os.replace(work / WEIGHTS, folder / WEIGHTS)
+            os.replace(work / CONFIG, old)
+        elif not folder.exists():
+            os.rename(work, folder)
+        else:
+            _take_the_place(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file is on the disk, so that a power cut after a rename finds it whole."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
+def _take_the_place(work: Path, folder: Path) -> None:
+    """Put `work` in the place of `folder`, with the other files of `folder` in it; `work` is then the old."""
+    here = Path.cwd()
+    for entry in sorted(folder.iterdir()):
+        if entry.name in (CONFIG, WEIGHTS):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, work / entry.name, symlinks=True, copy_function=_link)
+        else:
+            _link(entry, work / entry.name)
+    shutil.copymode(folder, work)
+    if not _exchange(work, folder):
+        aside = work.with_suffix(".old")
+        os.rename(folder, aside)
+        try:
+            os.rename(work, folder)
+        except BaseException:
+            os.rename(aside, folder)
+            raise
+        os.rename(aside, work)
+    for entry in work.iterdir():  # what another process has put there meanwhile
+        if not os.path.lexists(folder / entry.name):
+            os.rename(entry, folder / entry.name)
+    if here.is_relative_to(folder):
+        os.chdir(here)  # we stand in the old directory, which is about to go
+
+
+def _link(source, target) -> None:
+    """The same file under a second name; a copy where the file system has no links."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Let two directories change places in one step; False where the system cannot."""
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2) and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
