@@ -24,6 +24,11 @@ _HOME = {
     "attention_maps": "model",
     "influence": "model",
     "fill_mask": "model",
+    "load_hf_bert": "checkpoint",
+    "hf_bert_encoder_sd": "checkpoint",
+    "save_bert": "checkpoint",
+    "load_bert": "checkpoint",
+    "checkpoint_report": "checkpoint",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -15,6 +15,11 @@ _HOME = {
     "BatchLab": "batch_lab",
     "BatchTable": "batch_lab",
     "batch_map": "batch_lab",
+    "LadderLab": "ladder",
+    "climb": "ladder",
+    "ClinicLab": "clinic",
+    "admit": "clinic",
+    "examine": "clinic",
 }
 
 __all__ = list(_HOME)

@@ -1,0 +1,84 @@
+"""The exercises of chapter 07: the right answers, and a sentence of its own for each mistake one expects."""
+
+import numpy as np
+import pytest
+
+from bert_lab.labs.exercise import RIGHT, WRONG, verdict
+from bert_lab.labs.exercises.ch07 import EXERCISES
+from bert_lab.model import BertConfig, BertForMLM
+
+
+def layer_name(name):
+    ours = name.replace("self.", "").replace("intermediate.dense", "ff_in")
+    ours = ours.replace("attention.output.LayerNorm", "attention_norm").replace("output.LayerNorm", "ff_norm")
+    return "ff_out" if ours == "output.dense" else ours.removesuffix(".dense")
+
+
+def bert_base_numbers():
+    """From two models with the sizes of BERT-base that differ in one layer, without their values."""
+
+    def count(n_layers):
+        model = BertForMLM(BertConfig(vocab=4, d_model=8, n_heads=1, n_layers=n_layers, d_ff=4))
+        return [tuple({4: "F", 8: "d"}.get(n, n) for n in p.shape) for p in model.parameters()]
+
+    sizes = {"F": 3072, "d": 768}
+    total = [
+        sum(int(np.prod([sizes.get(n, n) for n in shape])) for shape in count(n_layers))
+        for n_layers in (1, 2)
+    ]
+    layer = total[1] - total[0]
+    # The small model has V = 4 as well, which reads as a feed-forward width: set its two uses right.
+    return total[0] + 11 * layer - 3072 * 768 - 3072 + 30522 * 768 + 30522
+
+
+ANSWERS = {
+    "7.1": "encoder.layers.3.attention_norm.weight",
+    "7.2": layer_name,
+    "7.3": bert_base_numbers(),
+    "7.4": lambda theirs, ours, real: np.abs(theirs - ours)[real].max(),
+    "7.5": "layer 0 attention.output",
+}
+MISTAKES = {
+    "7.1": [
+        "layers.3.attention_norm.weight",
+        "encoder.layer.3.attention_norm.weight",
+        "encoder.layers.3.ff_norm.weight",
+        "encoder.layers.3.attention.output.weight",
+        "encoder.layers.3.attention.norm.weight",
+        "no such name",
+    ],
+    "7.2": [
+        lambda name: name.replace("output.dense", "ff_out").replace("self.", ""),
+        lambda name: layer_name(name) + ".weight",
+    ],
+    "7.3": [132_955_194, 109_483_776, 108_891_648, 109_482_240, 1],
+    "7.4": [
+        lambda theirs, ours, real: np.abs(theirs - ours).max(),
+        lambda theirs, ours, real: (theirs - ours)[real].max() if real[0, 1] else 3.0,
+        lambda theirs, ours, real: np.abs(theirs - ours)[real].sum(),
+    ],
+    "7.5": [
+        "layer 0 attention.query",
+        "layer 0 attention.key",
+        "layer 0 attention.value",
+        "layer 0 attention_norm",
+        "attention.output",
+        "logits",
+    ],
+}
+
+
+def test_every_exercise_is_here():
+    assert list(ANSWERS) == list(EXERCISES) == list(MISTAKES)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_right_answers(name):
+    assert verdict(name, ANSWERS[name]) == (RIGHT, EXERCISES[name].right)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake_has_its_sentence(name):
+    said = [verdict(name, mistake) for mistake in MISTAKES[name]]
+    assert {status for status, _ in said} == {WRONG}
+    assert len({sentence for _, sentence in said}) == len(said)
