@@ -467,10 +467,13 @@ def _odd_constant(key: str, value) -> list[str]:
     name = _today(key)
     if name not in (_POSITION_IDS, _TYPE_IDS):
         return []
-    got = np.asarray(value.cpu() if isinstance(value, Tensor) and not value.is_meta else value).ravel()
-    usual = np.arange(got.size) if name == _POSITION_IDS else np.zeros(got.size)
-    if got.dtype.kind in "iuf" and np.array_equal(got, usual):
-        return []
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        value = torch.from_numpy(value.astype(np.float64))
+    if isinstance(value, Tensor) and not value.is_meta and not value.is_complex():
+        got = value.detach().cpu().double().flatten()
+        usual = torch.arange(len(got)) if name == _POSITION_IDS else torch.zeros(len(got))
+        if torch.equal(got, usual.double()):
+            return []
     return [f"{key} is not {_EXTRAS[name]}: it is not used, so the model may differ from the one it was of"]
 
 
