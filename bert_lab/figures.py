@@ -572,7 +572,7 @@ _MOST_NAMED = 32  # beyond that, positions are numbered
 def _ranked(row: np.ndarray, tokens: list[str], i: int) -> str:
     """Where position i looks most, in words."""
     j = int(row.argmax())
-    return f"{tokens[i]} at {tokens[j]} ({row[j]:.4f})" if row[j] > 0 else f"{tokens[i]} at none"
+    return f"'{tokens[i]}' at " + (f"'{tokens[j]}' ({row[j]:.4f})" if row[j] > 0 else "none")
 
 
 def attention_map(weights, tokens) -> BookFigure:
@@ -654,7 +654,7 @@ def gelu_gap(x, exact, other, *, name: str = "tanh") -> BookFigure:
         right.ticklabel_format(axis="y", scilimits=(0, 0))
         right.set_xlabel("x")
         right.set_ylabel(f"{_drawable(name)} - exact", parse_math=False)
-        right.set_ylim(top=gap.max() + 0.3 * (np.ptp(gap) or 1.0))
+        right.set_ylim(top=gap.max() + 0.3 * np.ptp(gap))
         right.legend(loc="upper center")
         where = " and ".join(f"{place:.2f}" for place in x[places[:2]])
         fig.alt = (

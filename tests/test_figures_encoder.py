@@ -54,8 +54,8 @@ def test_an_attention_map_shows_every_weight_and_says_it():
     assert [label.get_text() for label in ax.get_yticklabels()] == WORDS
     assert texts_of(ax) == ["0.25", "0.50", "0.25", "0.10", "0.10", "0.80", "0.20", "0.40", "0.40"]
     assert fig.alt == (
-        "Attention map of 3 tokens, each looks most: the at cat (0.5000); cat at sat (0.8000);"
-        " sat at cat (0.4000)."
+        "Attention map of 3 tokens, each looks most: 'the' at 'cat' (0.5000); 'cat' at 'sat' (0.8000);"
+        " 'sat' at 'cat' (0.4000)."
     )
     assert len(figures.png(fig)) < 30_000
 
@@ -71,14 +71,14 @@ def test_heads_stand_side_by_side():
     fig = figures.attention_map(np.stack([WEIGHTS, WEIGHTS[::-1]]), WORDS)
     assert [texts_of(ax)[-1] for ax in fig.axes[:2]] == ["head 0", "head 1"]
     assert np.array_equal(fig.axes[1].images[0].get_array(), WEIGHTS[::-1])
-    assert "head 0: the at cat (0.5000)" in fig.alt and "head 1: the at cat (0.4000)" in fig.alt
+    assert "head 0: 'the' at 'cat' (0.5000)" in fig.alt and "head 1: 'the' at 'cat' (0.4000)" in fig.alt
     figures.png(fig)
 
 
 def test_padding_looks_at_nothing():
     weights = np.array([[1.0, 0], [0, 0]])
     fig = figures.attention_map(weights, ["a", "[PAD]"])
-    assert "a at a (1.0000); [PAD] at none" in fig.alt
+    assert "'a' at 'a' (1.0000); '[PAD]' at none" in fig.alt
     figures.png(fig)
     figures.png(figures.attention_map(weights * 0, ["[PAD]", "[PAD]"]))
 
@@ -94,7 +94,7 @@ def test_any_token_is_drawn_without_a_warning():
 
 def test_few_tokens_are_said_in_full():
     fig = figures.attention_map(np.eye(2), ["我", "x" * 50])
-    assert f"我 at 我 (1.0000); {'x' * 50} at" in fig.alt
+    assert f"'我' at '我' (1.0000); '{'x' * 50}' at" in fig.alt
     figures.png(fig)
 
 
