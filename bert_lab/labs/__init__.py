@@ -15,6 +15,7 @@ _HOME = {
     "BatchLab": "batch_lab",
     "BatchTable": "batch_lab",
     "batch_map": "batch_lab",
+    "AttentionSteps": "attention_steps",
     "LadderLab": "ladder",
     "climb": "ladder",
     "ClinicLab": "clinic",
