@@ -760,7 +760,7 @@ def save_bert(model: BertForMLM, dir: str | os.PathLike) -> None:
 
     Writes config.json and model.safetensors, with the values bit for bit and the decoder's weight left out,
     since it is the word table. Other files in the directory stay. A save that is cut off, at any moment,
-    leaves the old directory whole; it can leave one with ".partial" in its name, which may be deleted.
+    leaves the old directory whole; a hidden one whose name ends in ".partial" may be left too and can go.
 
     Args:
         model: a `BertForMLM` of float16, bfloat16, float32 or float64.

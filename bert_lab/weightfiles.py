@@ -82,8 +82,8 @@ def read_weights(folder: Path) -> tuple[dict[str, Tensor], list[str], list[Probl
         problems += [problem] * bool(problem)
         for key in part:
             if shard_of.get(key) != shard:
-                says = f"in {shard_of[key]}" if key in shard_of else "nowhere"
-                problems.append(Problem("conflict", key, f"{shard} holds it, but {INDEX} has it {says}"))
+                says = f"has it in {shard_of[key]}" if key in shard_of else "does not name it"
+                problems.append(Problem("conflict", key, f"{shard} holds it, but {INDEX} {says}"))
         if not problem:
             absent = sorted(key for key, name in shard_of.items() if name == shard and key not in part)
             text = f"{INDEX} has it in {shard}, which does not hold it"

@@ -255,6 +255,9 @@ def test_known_extras_are_ignored_by_name(prefix):
         None,
         "0 1 2",
         torch.empty(2, device="meta"),
+        np.arange(12)[::-1],
+        np.array(["0"]),
+        torch.zeros(1, dtype=torch.complex64),
     ],
     ids=str,
 )
