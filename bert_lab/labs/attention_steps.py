@@ -56,7 +56,7 @@ class AttentionSteps(Lab):
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         super().__init__(
             "Attention lab",
-            "Move the query's four numbers, in units of ln 2, and see what the word takes from each other.",
+            "Move the query's four numbers, in units of ln 2, and see what the word takes from each word.",
             [
                 widgets.HBox([self.word_menu, self.divisor_slider], layout=row),
                 widgets.HBox(self.query_sliders[:2], layout=row),
