@@ -76,6 +76,12 @@ def test_another_word_brings_its_own_query(lab):
     assert lab.query == QUERIES["sat"] and lab.divisor == 1 and "<b>sat</b> takes" in lab.result.value
 
 
+def test_another_word_with_the_same_query_is_named():
+    lab = AttentionSteps("the", query=QUERIES["cat"])
+    lab.word_menu.value = "cat"
+    assert "<b>cat</b> takes" in lab.result.value
+
+
 def test_a_setting_can_be_given():
     lab = AttentionSteps("cat", query=(8, -8, 0, 8), divisor=1)
     assert (lab.word, lab.query, lab.divisor) == ("cat", (8, -8, 0, 8), 1)
