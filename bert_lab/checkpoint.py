@@ -121,12 +121,12 @@ def _wants_of_model(model) -> dict[str, _Want]:
     if not isinstance(model, (BertForMLM, BertEncoder)):
         raise TypeError(f"model: expected a BertForMLM or a BertEncoder, got {type(model).__name__}")
     wants = _wants_of_config(model.config, head=isinstance(model, BertForMLM))
-    has = {name: tuple(p.shape) for name, p in model.named_parameters(remove_duplicate=False)}
+    parameters = dict(model.named_parameters())  # one that has two names has but the first here
+    has = {name: tuple(p.shape) for name, p in parameters.items()}
     needs = {name: want.shape for name, want in wants.items()}
     if has != needs:
         odd = sorted({name for name, _ in has.items() ^ needs.items()})
         raise ValueError(f"model: its parameters are not those of its config: {', '.join(odd)}")
-    parameters = dict(model.named_parameters(remove_duplicate=False))
     if any(p.is_meta for p in parameters.values()):
         raise ValueError("model: expected parameters with values, got some on the meta device")
     return {name: replace(want, dtype=parameters[name].dtype) for name, want in wants.items()}
@@ -352,7 +352,8 @@ def _plan(sd, wants: Mapping[str, _Want], **more) -> CheckpointReport:
             strangers.append(key)
     prefix = "bert." if any(isinstance(key, str) and key.startswith("bert.") for key in sd) else ""
 
-    entries, problems, notes, values = [], [], [], {}
+    entries, problems, notes = [], [], []
+    first, values = {}, {}  # of each parameter: the key that it is loaded from, and its values
     for ours, want in wants.items():
         if not keys[ours]:
             hf = want.hf if want.hf.startswith("cls.") else prefix + want.hf
@@ -361,13 +362,13 @@ def _plan(sd, wants: Mapping[str, _Want], **more) -> CheckpointReport:
         for key in sorted(keys[ours], key=lambda key: (_today(key) != want.hf, _new_norm(key) != key, key)):
             value, problem = _usable(key, sd[key], want)
             if value is not None and ours in values and not _equal(values[ours], value):
-                text = f"expected the values of {keys[ours][0]}, which is the same parameter, got others"
+                text = f"expected the values of {first[ours]}, which is the same parameter, got others"
                 problem = Problem("conflict", key, text)
             how = "refused" if problem else "repeated" if ours in values else "loaded"
             if problem:
                 problems.append(problem)
             elif how == "loaded":
-                values[ours] = value
+                first[ours], values[ours] = key, value
             entries.append(_entry(key, sd[key], ours, how, want))
     for key in repeats:
         value, problem = _usable(key, sd[key], wants[word])
@@ -585,6 +586,9 @@ def checkpoint_report(
     wants = None if model is None else _wants_of_model(model)
     if isinstance(source, Mapping):
         return _plan(source, wants or _guess(source))
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        kind = type(source).__name__
+        raise TypeError(f"source: expected a mapping from names to tensors, or a path, got {kind}")
     path = _path(source, "source")
     if path.is_dir():
         return _read_dir(path, None, wants)
@@ -779,7 +783,7 @@ def save_bert(model: BertForMLM, dir: str | os.PathLike) -> None:
     folder = Path(os.path.realpath(_path(dir, "dir")))
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"dir: expected a directory, got a file, {folder}")
-    parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters = dict(model.named_parameters())
     tensors = {}
     for ours, want in wants.items():
         hf = want.hf if want.hf.startswith("cls.") else f"bert.{want.hf}"
