@@ -675,12 +675,14 @@ def _read_dir(folder: Path, dropout: float | None, wants: Mapping[str, _Want] | 
     sd, files, more = read_weights(folder)
     problems += more
     hints = []
-    if any(p.kind == "no file" and p.where == WEIGHTS for p in problems) and list(folder.glob("*.bin")):
+    pickles = [path.name for path in folder.iterdir() if path.suffix in _PICKLES]
+    if pickles and any(p.kind == "no file" and p.where == WEIGHTS for p in problems):
         hints.append(
-            "a .bin file is a pickle, which can run code when it is opened and is never loaded here; "
-            "save it as safetensors where you trust it: model.save_pretrained(dir)"
+            f"{min(pickles)} is a pickle, which can run code when it is opened and is never loaded here; "
+            "where you trust it, load it with transformers and save it again: model.save_pretrained(dir)"
         )
-    names = {path.name for path in folder.iterdir() if path.suffix in _WEIGHT_SUFFIXES or path.name == INDEX}
+    others = _PICKLES | {".safetensors", ".h5", ".msgpack"}
+    names = {path.name for path in folder.iterdir() if path.suffix in others or path.name == INDEX}
     about = {"files": tuple(files), "unread": tuple(sorted(names - set(files))), "path": str(folder)}
     if more:  # with a file less, every key in it would be called missing
         return CheckpointReport(_target(wants), problems=tuple(problems), hints=tuple(hints), **about)
@@ -693,7 +695,7 @@ def _read_dir(folder: Path, dropout: float | None, wants: Mapping[str, _Want] | 
     return _plan(sd, wants, problems=problems, hints=hints, config=config, **about)
 
 
-_WEIGHT_SUFFIXES = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack"}
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
 
 
 def _read_config(content: Mapping, dropout: float | None) -> tuple[BertConfig | None, list[Problem]]:

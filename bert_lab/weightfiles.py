@@ -173,7 +173,10 @@ def write_together(folder: Path, config: str, tensors: Mapping[str, Tensor]) -> 
     work.mkdir()
     try:
         (work / CONFIG).write_bytes(config.encode())
-        save_file(tensors, work / WEIGHTS, metadata={"format": "pt"})
+        try:
+            save_file(tensors, work / WEIGHTS, metadata={"format": "pt"})
+        except SafetensorError as error:  # which is no OSError
+            raise OSError(f"{folder}: the weights could not be written: {error}") from None
         shutil.copymode(work / CONFIG, work / WEIGHTS)  # save_file makes it for the owner alone
         for name in (CONFIG, WEIGHTS):
             _flush(work / name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from bert_lab import weightfiles
@@ -367,7 +367,7 @@ def test_a_pickle_is_never_opened(tmp_path, monkeypatch):
     text = refused(tmp_path, FileNotFoundError)
     assert f"no file: {WEIGHTS}: expected this file, or {INDEX}" in text
     assert "got config.json, pytorch_model.bin" in text
-    assert "hint: a .bin file is a pickle" in text and "never loaded" in text
+    assert "hint: pytorch_model.bin is a pickle" in text and "never loaded" in text
     assert checkpoint_report(tmp_path).unread == ("pytorch_model.bin",)
     assert "not read: pytorch_model.bin" in str(checkpoint_report(tmp_path))
     save_bert(a_model(), tmp_path)
@@ -708,9 +708,10 @@ def test_where_directories_cannot_be_exchanged_a_failure_puts_the_old_one_back(s
     assert len(calls) == 3 and same(load_bert(saved), a_model()) and list(saved.parent.iterdir()) == [saved]
 
 
-def test_a_full_disk_leaves_the_old_one_and_no_debris(saved, monkeypatch):
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "no space left"), SafetensorError("no space left")])
+def test_a_full_disk_leaves_the_old_one_and_no_debris(saved, monkeypatch, error):
     def full(*_args, **_kwargs):
-        raise OSError(errno.ENOSPC, "no space left")
+        raise error
 
     monkeypatch.setattr(weightfiles, "save_file", full)
     for config in (CONFIG, OTHER):
