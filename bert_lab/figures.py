@@ -430,7 +430,6 @@ def token_strip(tokens, fates, shown=None) -> BookFigure:
 
 
 MOST_POSITIONS = 512  # of an influence matrix
-_BARS = (("R", BLUE), ("M", VERMILLION), ("K", GREEN), ("R", PURPLE), ("M", BLACK))  # hatch and edge of a bar
 
 
 def _short(token, most: int = 12) -> str:
@@ -443,7 +442,8 @@ def loss_ladder(rungs: dict, *, measured=()) -> BookFigure:
     """Bars of losses, one below the other: what each reader pays for a word, from the one who knows least.
 
     `rungs` maps a name to a loss in nats, finite and not negative, at most eight. `measured` names those that
-    come from a model trained on this machine: `fig.alt` says where they stand, without their digits.
+    come from a model trained on this machine: they are hatched, and `fig.alt` says where they stand, without
+    their digits.
     """
     losses = {str(name): float(loss) for name, loss in rungs.items()}
     if not 1 <= len(losses) <= 8:
@@ -458,7 +458,7 @@ def loss_ladder(rungs: dict, *, measured=()) -> BookFigure:
     with _canvas(0.55 * len(losses) + 1.0) as (fig, [ax]):
         before = None
         for y, (name, loss) in enumerate(losses.items()):
-            letter, edge = _BARS[y % len(_BARS)]
+            letter, edge = ("M", VERMILLION) if name in measured else ("R", BLUE)
             ax.barh(y, loss, height=0.62, facecolor=FATES[letter][0], edgecolor=edge, hatch=_PATTERNS[letter])
             digits = f"{loss:.2f}" if name in measured else f"{loss:.4f}"
             ax.text(loss + 0.01 * top, y, digits, va="center")
