@@ -68,7 +68,9 @@ def test_loss_ladder_keeps_trained_digits_out_of_the_words():
 
 
 def test_loss_ladder_of_zeros():
-    figures.png(figures.loss_ladder({"certain": 0.0}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figures.png(figures.loss_ladder({"certain": 0.0}))
 
 
 def test_fill_bars_draw_and_say_each_piece():
@@ -172,6 +174,7 @@ def test_influence_matrix_says_where_it_is_zero(values, words):
         (lambda: figures.influence_matrix(np.zeros((513, 513)), "a" * 513), "got 513"),
         (lambda: figures.influence_matrix(-SQUARE, "abc"), "finite numbers of at least 0"),
         (lambda: figures.influence_matrix(SQUARE * np.nan, "abc"), "finite numbers of at least 0"),
+        (lambda: figures.influence_matrix(SQUARE * np.inf, "abc"), "finite numbers of at least 0"),
     ],
 )
 def test_sizes_and_values_that_do_not_fit(call, said):
