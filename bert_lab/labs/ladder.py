@@ -78,7 +78,7 @@ def climb(theirs: nn.Module, bert, config, batch: dict) -> Climb:
     parts = {}  # of theirs -> of ours
     for name, our_name in names.items():
         part = name.rpartition(".")[0]
-        if isinstance(dict(theirs.named_modules())[part], (nn.Linear, nn.LayerNorm)):
+        if isinstance(theirs.get_submodule(part), (nn.Linear, nn.LayerNorm)):
             parts[part] = our_name.rpartition(".")[0]
     batch = {name: torch.as_tensor(array) for name, array in batch.items()}
     real = batch["attention_mask"].bool()  # [B, T]
