@@ -16,6 +16,7 @@ _HOME = {
     "BatchTable": "batch_lab",
     "batch_map": "batch_lab",
     "AttentionSteps": "attention_steps",
+    "TwoBlanksLab": "two_blanks",
     "LadderLab": "ladder",
     "climb": "ladder",
     "ClinicLab": "clinic",
