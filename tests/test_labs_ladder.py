@@ -133,6 +133,13 @@ def test_padding_is_not_compared():
     assert climb(THEIRS, bert_lab, SIZES, moved).first_broken is None
 
 
+def test_no_hook_stays_behind():
+    climb(THEIRS, bert_lab, SIZES, BATCH)
+    with pytest.raises(IndexError):  # theirs stops in the middle
+        climb(THEIRS, bert_lab, SIZES, {**BATCH, "token_type_ids": np.where(BATCH["labels"] > 0, -1, 0)})
+    assert not any(part._forward_hooks for part in THEIRS.modules())
+
+
 def test_distances():
     one = torch.tensor([1.0, -2.0])
     assert ladder._distance(one, torch.tensor([1.5, -1.0])) == 1.0
