@@ -106,19 +106,31 @@ def climb(theirs: nn.Module, bert, config, batch: dict) -> Climb:
 
 @contextlib.contextmanager
 def _outputs(model: nn.Module, parts):
-    """Collects what these parts of the model give, by name, while it runs."""
-    outputs, hooks = {}, []
+    """Collects what these parts of the model give, by name, while it runs.
+
+    A part that is not called by itself (our query, key and value are one matrix product) is applied to what
+    the module around it gets.
+    """
+    outputs, inputs, hooks = {}, {}, []
     for part in parts:
 
-        def keep(_module, _inputs, output, part=part):
+        def keep(_module, _arguments, output, part=part):
             outputs[part] = output.detach()
 
+        def note(_module, arguments, part=part):
+            inputs[part] = arguments
+
+        around = model.get_submodule(part.rpartition(".")[0])
         hooks.append(model.get_submodule(part).register_forward_hook(keep))
+        hooks.append(around.register_forward_pre_hook(note))
     try:
         yield outputs
     finally:
         for hook in hooks:
             hook.remove()
+    with torch.no_grad():
+        for part in inputs.keys() - outputs.keys():
+            outputs[part] = model.get_submodule(part)(inputs[part][0])
 
 
 def _distance(theirs: Tensor | None, ours: Tensor | None) -> float:
