@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .packing import Rows, as_allowed, as_integers, as_real_positions, labelled
+from .packing import Rows, as_allowed, as_integers, as_real_positions, labelled, mean_cross_entropy
 from .rng import PCG32, as_index, as_real, normal_init
 
 
@@ -71,22 +71,25 @@ class Attention(nn.Module):
         for name in ("query", "key", "value", "output"):
             setattr(self, name, drawn(nn.Linear, config.d_model, config.d_model, rng=rng))
 
-    def split(self, x: Tensor, rows: Rows) -> Tensor:
-        """[N, d] -> [B, H, T, k]"""
-        return rows.unpack(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+    def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, each [B, H, T, k], from x [N, d] in one matrix product"""
+        parts = self.query, self.key, self.value
+        weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+        qkv = rows.unpack(F.linear(x, weight, bias))  # [B, T, 3d]
+        return qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
 
     def weights(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
         """softmax(Q K^T / sqrt(k)) over the allowed positions: [B, H, T, T]"""
-        q, k = self.split(self.query(x), rows), self.split(self.key(x), rows)
+        q, k, _ = self.project(x, rows)
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
         if allowed is not None:
             scores = scores.masked_fill(~allowed, -math.inf)
         return scores.softmax(-1)
 
     def forward(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
-        q, k, v = (self.split(part(x), rows) for part in (self.query, self.key, self.value))
+        q, k, v = self.project(x, rows)
         dropout = self.dropout if self.training else 0.0
-        # The mean of `weights`, in one fused operation.  # [B, H, T, k]
+        # The mean of the values by `weights`, in one fused operation: [B, H, T, k]
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)
         return self.output(rows.pack(mixed.transpose(1, 2).flatten(-2)))  # [N, d]
 
@@ -191,6 +194,11 @@ class BertForMLM(nn.Module):
         self.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.decoder_bias = nn.Parameter(torch.zeros(config.vocab))
 
+    def named_parameters(self, *args, **options):
+        """In the order of their use; torch lists a module's own, here the decoder's bias, first."""
+        members = super().named_parameters(*args, **options)
+        yield from sorted(members, key=lambda member: member[0].endswith("decoder_bias"))
+
     def head(self, h: Tensor) -> Tensor:
         """[N, d] -> logits [N, V]"""
         z = self.transform_norm(F.gelu(self.transform(h)))
@@ -211,18 +219,13 @@ class BertForMLM(nn.Module):
         if labels is None:
             return rows.unpack(logits), None
         places, targets = labelled(labels, rows, self.config.vocab)
-        return rows.unpack(logits), mean_loss(logits.index_select(0, places), targets)
+        return rows.unpack(logits), mean_cross_entropy(logits.index_select(0, places), targets)
 
     def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
         """The loss of `forward`, and its gradients, with logits computed at the labelled positions alone."""
         h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
         places, targets = labelled(labels, rows, self.config.vocab)
-        return mean_loss(self.head(h.index_select(0, places)), targets)
-
-
-def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross-entropy of logits [M, V] at targets [M]; 0.0 with zero gradients when M is 0."""
-    return F.cross_entropy(logits, targets, reduction="sum") / max(1, len(targets))
+        return mean_cross_entropy(self.head(h.index_select(0, places)), targets)
 
 
 @contextlib.contextmanager
@@ -266,16 +269,14 @@ def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) 
         if ids.dim() != 2 or len(ids) != 1:
             raise ValueError(f"ids: expected one sentence, [1, T], got {list(ids.shape)}")
 
-        def outputs(ids: Tensor) -> Tensor:  # one sentence at a time: the same work gives the same bits
-            h, rows = encoder.packed(ids, token_type_ids, attn_mask, allowed)
-            return rows.unpack(h)[0]
-
-        before, moved = outputs(ids), []
-        for j in range(ids.shape[1]):
-            changed = ids.clone()
-            changed[0, j] = (changed[0, j] + 1) % encoder.config.vocab
-            moved.append((outputs(changed) - before).norm(dim=-1))
-    return torch.stack(moved, dim=1)
+        outputs = []  # one sentence at a time: the same work gives the same bits
+        for changed in (None, *range(ids.shape[1])):
+            sentence = ids.clone()
+            if changed is not None:
+                sentence[0, changed] = (ids[0, changed] + 1) % encoder.config.vocab
+            h, rows = encoder.packed(sentence, token_type_ids, attn_mask, allowed)
+            outputs.append(rows.unpack(h)[0])
+    return torch.stack([(moved - outputs[0]).norm(dim=-1) for moved in outputs[1:]], dim=1)
 
 
 def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, float]]]:

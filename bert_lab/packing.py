@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from .masking import IGNORE, as_array, as_flags, as_ids
 
@@ -90,3 +91,8 @@ def labelled(labels, rows: Rows, vocab: int) -> tuple[Tensor, Tensor]:
     labels = rows.pack(labels)
     places = (labels != IGNORE).nonzero().squeeze(1)
     return places, labels[places]
+
+
+def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross-entropy of logits [M, V] at targets [M], in nats; 0.0 with zero gradients when M is 0."""
+    return F.cross_entropy(logits, targets, reduction="sum") / max(1, len(targets))
