@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 M64 = 2**64 - 1
 
 
@@ -70,3 +72,56 @@ def slow_normals(count, std, rng):
         radius = math.sqrt(-2 * math.log(u))
         values += [std * radius * math.cos(2 * math.pi * v), std * radius * math.sin(2 * math.pi * v)]
     return values[:count]
+
+
+def slow_norm(row, weight, bias, eps):
+    """LayerNorm of one vector."""
+    mean = sum(row) / len(row)
+    variance = sum((x - mean) ** 2 for x in row) / len(row)
+    return np.array([(x - mean) / math.sqrt(variance + eps) for x in row]) * weight + bias
+
+
+def slow_gelu(x):
+    """x Phi(x), number by number."""
+    return np.vectorize(lambda v: v * 0.5 * (1 + math.erf(v / math.sqrt(2))), otypes=[float])(x)
+
+
+def slow_layer(h, w, heads, eps):
+    """One post-LN layer over one sentence h [T, d], with the layer's weights under their names."""
+
+    def linear(x, name):
+        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+    q, k, v = (linear(h, f"attention.{name}") for name in ("query", "key", "value"))
+    size, mixed = h.shape[1] // heads, np.zeros_like(h)
+    for head in range(heads):
+        part = slice(head * size, (head + 1) * size)
+        for i in range(len(h)):
+            scores = np.array([q[i, part] @ k[j, part] / math.sqrt(size) for j in range(len(h))])
+            weights = np.exp(scores - scores.max())
+            mixed[i, part] = (weights / weights.sum()) @ v[:, part]
+    norm = [w["attention_norm.weight"], w["attention_norm.bias"], eps]
+    h = np.array([slow_norm(row, *norm) for row in h + linear(mixed, "attention.output")])
+    norm = [w["ff_norm.weight"], w["ff_norm.bias"], eps]
+    return np.array([slow_norm(row, *norm) for row in h + linear(slow_gelu(linear(h, "ff_in")), "ff_out")])
+
+
+def slow_encoder(ids, types, weights, config):
+    """Hidden states [T, d] of one sentence, from a BertForMLM's weights under their names."""
+    w = {
+        name.removeprefix("encoder."): value for name, value in weights.items() if name.startswith("encoder.")
+    }
+    h = w["word.weight"][ids] + w["position.weight"][: len(ids)] + w["token_type.weight"][types]
+    h = np.array([slow_norm(row, w["norm.weight"], w["norm.bias"], config.ln_eps) for row in h])
+    for i in range(config.n_layers):
+        start = f"layers.{i}."
+        layer = {name.removeprefix(start): value for name, value in w.items() if name.startswith(start)}
+        h = slow_layer(h, layer, config.n_heads, config.ln_eps)
+    return h
+
+
+def slow_head(h, w, eps):
+    """Logits [T, V] from hidden states [T, d]."""
+    z = slow_gelu(h @ w["transform.weight"].T + w["transform.bias"])
+    z = np.array([slow_norm(row, w["transform_norm.weight"], w["transform_norm.bias"], eps) for row in z])
+    return z @ w["encoder.word.weight"].T + w["decoder_bias"]
