@@ -225,10 +225,10 @@ def _take_the_place(work: Path, folder: Path) -> None:
 
 
 def _link(source, target) -> None:
-    """The same file under a second name; a copy where the file system has no links."""
+    """The same file under a second name; a copy where the system has no such links."""
     try:
         os.link(source, target, follow_symlinks=False)
-    except OSError:
+    except (OSError, NotImplementedError):
         shutil.copy2(source, target, follow_symlinks=False)
 
 

@@ -596,6 +596,10 @@ def test_the_encoders_part_must_be_whole():
         CheckpointError, match=r"layer.1.output.dense.weight: expected \[8, 16\], got \[8, 15\]"
     ):
         hf_bert_encoder_sd(sd | {"bert.encoder.layer.1.output.dense.weight": torch.ones(8, 15)})
+    del sd["bert.embeddings.word_embeddings.weight"]
+    with pytest.raises(CheckpointError, match=r"word_embeddings.weight: .* \[\?, 8\]"):  # as wide as its norm
+        hf_bert_encoder_sd(sd)
+    sd = by_hand()
     assert len(hf_bert_encoder_sd({k: v for k, v in sd.items() if "layer.1." not in k})) == 5 + 16
 
 
@@ -660,6 +664,8 @@ def test_the_table_has_every_key_and_what_it_maps_to():
 
 def test_the_report_on_a_bare_encoder_uses_the_encoders_own_names():
     encoder = BertEncoder(CONFIG)
+    whole = checkpoint_report(by_hand(), BertForMLM(CONFIG))
+    assert [e.ours for e in whole.entries] == list(values(BertForMLM(CONFIG)))
     report = checkpoint_report(by_hand(), encoder)
     assert [e.ours for e in report.entries if e.ours] == list(values(encoder))
     assert sorted(report.extra) == sorted(HEAD) and report.verdict == "fits BertEncoder"

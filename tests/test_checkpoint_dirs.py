@@ -587,19 +587,25 @@ def no_exchange(monkeypatch):
     monkeypatch.setattr(weightfiles, "_exchange", lambda a, b: False)
 
 
-def no_links(monkeypatch):
+def no_links(error):
     def link(*_args, **_kwargs):
-        raise OSError(errno.EPERM, "no links here")
+        raise error
 
-    monkeypatch.setattr(os, "link", link)
+    return lambda monkeypatch: monkeypatch.setattr(os, "link", link)
 
 
-@pytest.mark.parametrize(
-    "system", [lambda monkeypatch: None, no_exchange, no_links], ids=["", "two steps", "no links"]
-)
+SYSTEMS = {
+    "this one": lambda monkeypatch: None,
+    "no exchange": no_exchange,
+    "no links": no_links(OSError(errno.EPERM, "no links here")),
+    "no links to links": no_links(NotImplementedError()),
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("config", [CONFIG, OTHER], ids=["same config", "another"])
 def test_other_files_stay_where_they_are(saved, config, system, monkeypatch):
-    system(monkeypatch)
+    SYSTEMS[system](monkeypatch)
     tokenizer_beside(saved)
     saved.chmod(0o750)
     save_bert(a_model(2, config), saved)
