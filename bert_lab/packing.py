@@ -64,7 +64,9 @@ def as_allowed(allowed, rows: Rows) -> Tensor | None:
         if allowed.dtype != torch.bool:
             raise TypeError(f"allowed: expected booleans, got {allowed.dtype}")
     if rows.places is not None:
-        keys = rows.real[:, None, None, :] if allowed is None else rows.real[:, None, None, :] & allowed
+        keys = rows.real[:, None, None, :]
+        if allowed is not None:
+            keys = keys & allowed
         # Padding itself may look at anything: what it finds is dropped, but has to be finite.
         allowed = keys | ~rows.real[:, None, :, None]  # [B, 1, T, T]
     if allowed is not None and not allowed.any(-1).all():

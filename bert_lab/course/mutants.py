@@ -20,7 +20,12 @@ import bert_lab
 
 _PACKAGE = Path(bert_lab.__file__).parent
 # A changed module, and the modules that must be made anew because they use it.
-_USERS = {"masking": ["masking", "batches"], "batches": ["batches"]}
+_USERS = {
+    "masking": ["masking", "batches"],
+    "batches": ["batches"],
+    "packing": ["packing", "model", "checkpoint"],
+    "model": ["model", "checkpoint"],
+}
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,69 @@ MUTANTS = {
             "Two draws a position are simpler, and the rates are the same.",
             ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order"),
             "01_mask_by_hand",
+        ),
+        Mutant(
+            "s06",
+            "GPT-2's tanh GELU instead of the exact one",
+            "model",
+            "F.gelu(self.ff_in(h))",
+            'F.gelu(self.ff_in(h), approximate="tanh")',
+            "GELU is GELU; the tanh form is only a faster way to write it.",
+            ("test_layer_matches_the_formula", "test_golden_hf_bert"),
+            "04_build_the_encoder",
+        ),
+        Mutant(
+            "s07",
+            "pre-LN instead of BERT's post-LN",
+            "model",
+            "        h = self.attention_norm(h + self.drop(self.attention(h, rows, allowed)))\n"
+            "        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))\n",
+            "        h = h + self.drop(self.attention(self.attention_norm(h), rows, allowed))\n"
+            "        return h + self.drop(self.ff_out(F.gelu(self.ff_in(self.ff_norm(h)))))\n",
+            "The norm goes before each part, as in GPT-2 and in most models since.",
+            ("test_layer_matches_the_formula", "test_golden_hf_bert"),
+            "04_build_the_encoder",
+        ),
+        Mutant(
+            "s08",
+            "padding keys not masked",
+            "packing",
+            "        keys = rows.real[:, None, None, :]",
+            "        keys = torch.ones_like(rows.real)[:, None, None, :]",
+            "Padding is zeros, and zeros add nothing.",
+            ("test_padding_is_never_read", "test_golden_hf_bert"),
+            "07_load_a_real_bert",
+        ),
+        Mutant(
+            "s09",
+            "token types never added",
+            "model",
+            "        h = h + self.token_type(rows.pack(types))\n",
+            "",
+            "Token types are for pairs, and this is one sentence.",
+            ("test_token_types_are_added", "test_layer_matches_the_formula", "test_golden_hf_bert"),
+            "04_build_the_encoder",
+        ),
+        Mutant(
+            "s10",
+            "the decoder bias left out",
+            "model",
+            "F.linear(z, self.encoder.word.weight, self.decoder_bias)",
+            "F.linear(z, self.encoder.word.weight)",
+            "The decoder is the word table, and a table has no bias.",
+            ("test_golden_hf_bert", "test_decoder_is_tied_and_has_a_bias"),
+            "06_predict_the_blank",
+        ),
+        Mutant(
+            "s11",
+            "a causal mask copied from GPT",
+            "model",
+            "        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
+            "        allowed = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()\n"
+            "        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
+            "Attention needs a triangular mask, or it would see the answer.",
+            ("test_reads_both_directions", "test_golden_hf_bert"),
+            "07_load_a_real_bert",
         ),
         Mutant(
             "s12",

@@ -10,12 +10,14 @@ Source: the course text, section 4; the names of the tests are its names.
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from bert_lab.rng import PCG32, ScriptedDraws, sample_categorical
+from bert_lab.rng import PCG32, ScriptedDraws, normal_init, sample_categorical
 from bert_lab.wordpiece import WordPieceTokenizer
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -109,6 +111,173 @@ def test_mask_rates(bert):
     assert stats.chisquare(counts, shares * picked.sum()).pvalue > 1e-4
 
 
+def small_model(bert, **changes):
+    """A BertForMLM of 2 layers x 12 in float64 and eval mode, its weights large enough for all to matter."""
+    sizes = {"max_len": 16, "d_model": 12, "n_heads": 3, "n_layers": 2, "d_ff": 20, "dropout": 0.0}
+    model = bert.BertForMLM(bert.BertConfig(40, **{**sizes, **changes}))
+    rng = PCG32(7)
+    for _, parameter in sorted(model.named_parameters()):
+        values = normal_init(tuple(parameter.shape), 0.4, rng)
+        parameter.data.copy_(parameter.new_tensor(values))
+    return model.double().eval()
+
+
+def sentences():
+    """Ids, token types and attention mask, each [2, 6]: one full row and one of four positions."""
+    import torch
+
+    ids = torch.tensor([[2, 5, 9, 7, 11, 3], [2, 8, 6, 3, 0, 0]])
+    types = torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0]])
+    return ids, types, torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+
+
+def test_golden_hf_bert(bert):
+    """Logits, loss and every gradient equal those of a random tiny Hugging Face model, through the loader.
+
+    Why: it is what makes real BERT checkpoints load, and mean the same here as there.
+    """
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+
+    sizes = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 20}
+    no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = BertConfig(vocab_size=40, max_position_embeddings=16, **sizes, **no_dropout)
+    theirs = BertForMaskedLM(config).double().eval()
+    rng = PCG32(11)
+    for _, parameter in sorted(theirs.named_parameters()):
+        parameter.data.copy_(torch.from_numpy(normal_init(tuple(parameter.shape), 0.4, rng)))
+    ours = small_model(bert)
+    bert.load_hf_bert(ours, theirs.state_dict())
+    ids, types, mask = sentences()
+    labels = torch.tensor([[-100, 5, -100, 7, -100, -100], [-100, -100, 6, -100, -100, -100]])
+    want = theirs(input_ids=ids, token_type_ids=types, attention_mask=mask, labels=labels)
+    logits, loss = ours(ids, types, mask, labels)
+    assert ((logits - want.logits)[mask == 1]).abs().max() < 1e-10
+    assert abs(loss.item() - want.loss.item()) < 1e-10
+    loss.backward()
+    want.loss.backward()
+    # Their parameters, given to a model of ours as weights, are in our order: so are their gradients.
+    gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    expected = small_model(bert)
+    bert.load_hf_bert(expected, gradients)
+    for (name, parameter), (_, gradient) in zip(
+        ours.named_parameters(), expected.named_parameters(), strict=True
+    ):
+        rows = slice(1, None) if name == "encoder.word.weight" else slice(None)  # theirs zeroes [PAD]'s
+        assert (parameter.grad - gradient)[rows].abs().max() < 1e-10, name
+
+
+def test_layer_matches_the_formula(bert):
+    """One layer, written in float64 NumPy with the exact GELU and post-LN, gives the encoder's output.
+
+    Why: it fixes the activation and the place of the norms, which shapes and names do not show.
+    """
+    encoder = small_model(bert, n_layers=1).encoder
+    w = {name: value.detach().numpy() for name, value in encoder.named_parameters()}
+
+    def linear(x, name):
+        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+    def norm(x, name):
+        centered = x - x.mean(-1, keepdims=True)
+        scaled = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-12)
+        return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+    ids, types = np.array([2, 5, 9, 7, 3]), np.array([0, 0, 1, 1, 1])
+    h = norm(w["word.weight"][ids] + w["position.weight"][:5] + w["token_type.weight"][types], "norm")
+    heads = [linear(h, f"layers.0.attention.{part}").reshape(5, 3, 4) for part in ("query", "key", "value")]
+    scores = np.exp(np.einsum("ihk,jhk->hij", heads[0], heads[1]) / math.sqrt(4))
+    mixed = np.einsum("hij,jhk->ihk", scores / scores.sum(-1, keepdims=True), heads[2]).reshape(5, 12)
+    h = norm(h + linear(mixed, "layers.0.attention.output"), "layers.0.attention_norm")
+    inner = linear(h, "layers.0.ff_in")
+    gelu = inner * np.vectorize(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))))(inner)
+    h = norm(h + linear(gelu, "layers.0.ff_out"), "layers.0.ff_norm")
+    out = encoder(ids[None], types[None]).detach().numpy()[0]
+    np.testing.assert_allclose(out, h, atol=1e-10)
+
+
+def test_padding_is_never_read(bert):
+    """Neither the ids on padding nor how much padding there is change a real output.
+
+    Why: rows of different lengths share a batch, and a sentence must not depend on its neighbors.
+    """
+    model = small_model(bert)
+    ids, types, mask = sentences()
+    out = model.encoder(ids, types, mask)
+    other, other_types = ids.clone(), types.clone()
+    other[1, 4:], other_types[1, 4:] = 13, 1
+    assert (model.encoder(other, other_types, mask) - out)[mask == 1].abs().max() < 1e-10
+    assert (model.encoder(ids[1:, :4], types[1:, :4]) - out[1:, :4]).abs().max() < 1e-10
+
+
+def test_reads_both_directions(bert):
+    """Changing the last token changes the first position's output.
+
+    Why: it is what BERT has and GPT cannot have: every word sees every other, on both sides.
+    """
+    model = small_model(bert)
+    ids = sentences()[0][:1]
+    other = ids.clone()
+    other[0, -1] = 12
+    moved = (model.encoder(other) - model.encoder(ids))[0].abs().amax(-1)
+    assert (moved > 1e-6).all()
+
+
+def test_token_types_are_added(bert):
+    """Segment B changes the output, and no token types means segment A.
+
+    Why: in a pair of sentences nothing else says which sentence a token belongs to.
+    """
+    model = small_model(bert)
+    ids, types, mask = sentences()
+    plain = model.encoder(ids, None, mask)
+    assert (model.encoder(ids, types * 0, mask) - plain).abs().max() == 0
+    assert (model.encoder(ids, types, mask) - plain).abs().max() > 1e-3
+
+
+def test_loss_only_at_labelled_positions(bert):
+    """The loss is the mean cross-entropy at the labelled positions; with none labelled it is exactly 0.
+
+    Why: a loss from visible tokens would be mostly the reward for copying.
+    """
+    import torch
+
+    model = small_model(bert)
+    ids, types, mask = sentences()
+    labels = torch.full_like(ids, -100)
+    labels[0, 1], labels[1, 2] = 5, 17
+    logits, loss = model(ids, types, mask, labels)
+    chances = logits.log_softmax(-1)
+    assert abs(loss.item() + (chances[0, 1, 5] + chances[1, 2, 17]).item() / 2) < 1e-10
+    nothing = model(ids, types, mask, torch.full_like(ids, -100))[1]
+    assert nothing.item() == 0.0
+    nothing.backward()
+
+
+def test_decoder_is_tied_and_has_a_bias(bert):
+    """The parameters have their names, in their order; there is no decoder weight, and the bias is added.
+
+    Why: a checkpoint is a list of names, and a second decoder table would be 23 million numbers too many.
+    """
+    model = small_model(bert)
+    layer = ["attention.query", "attention.key", "attention.value", "attention.output", "attention_norm"]
+    layer += ["ff_in", "ff_out", "ff_norm"]
+    parts = ["encoder.norm", *(f"encoder.layers.{i}.{part}" for i in range(2) for part in layer)]
+    names = [f"encoder.{table}.weight" for table in ("word", "position", "token_type")]
+    names += [
+        f"{part}.{leaf}" for part in [*parts, "transform", "transform_norm"] for leaf in ("weight", "bias")
+    ]
+    assert [name for name, _ in model.named_parameters()] == [*names, "decoder_bias"]
+    ids = sentences()[0]
+    before = model(ids)[0]
+    model.decoder_bias.data[20] += 3.0
+    model.encoder.word.weight.data[30] *= 2.0  # an id that no sentence holds: only the decoder reads its row
+    moved = model(ids)[0] - before
+    assert (moved[..., 20] - 3.0).abs().max() < 1e-10
+    assert moved[..., 30].abs().max() > 1e-3
+    assert moved[..., 21:30].abs().max() == 0
+
+
 def test_mlm_batch_from_text(bert):
     """Text to WordPiece ids, padding, token types and attention mask; at p = 1 no special token is picked.
 
@@ -134,6 +303,27 @@ def test_mlm_batch_from_text(bert):
     np.testing.assert_array_equal(masked["labels"], np.where(ids > 4, ids, -100))
     np.testing.assert_array_equal(np.asarray(masked["input_ids"])[ids < 5], ids[ids < 5])
     np.testing.assert_array_equal(masked["attention_mask"], plain["attention_mask"])
+
+
+def test_load_encoder_alone_and_roundtrip(bert):
+    """A bare encoder loads from the checkpoint of a BertForMLM; a model directory gives the same model back.
+
+    Why: classifiers start from a pretrained encoder, and a model that cannot be stored is lost.
+    """
+    from safetensors.torch import load_file
+
+    model = small_model(bert).float()
+    ids, types, mask = sentences()
+    with tempfile.TemporaryDirectory() as folder:
+        bert.save_bert(model, folder)
+        again = bert.load_bert(folder)
+        (weights,) = Path(folder).glob("*.safetensors")
+        stored = load_file(weights)
+    assert not again.training
+    assert (again(ids, types, mask)[0] - model(ids, types, mask)[0]).abs().max() == 0
+    encoder = bert.BertEncoder(again.config).eval()
+    bert.load_hf_bert(encoder, stored)
+    assert (encoder(ids, types, mask) - model.encoder(ids, types, mask)).abs().max() == 0
 
 
 def test_validation(bert):
@@ -162,6 +352,19 @@ def test_validation(bert):
             bert.mlm_mask(*{**good, **change}.values(), rng)
         assert rng == PCG32(6), f"a draw was made before {change} was refused"
     tok = small_tokenizer()
+    model, words = small_model(bert), np.array([[2, 5, 3]])
+    for call in (
+        lambda: bert.BertConfig(40, d_model=10, n_heads=3),
+        lambda: bert.BertConfig(40, n_heads=0),
+        lambda: model(np.array([[2, 40, 3]])),
+        lambda: model(np.array([2, 5, 3])),
+        lambda: model(words, attn_mask=np.ones((1, 4))),
+        lambda: model(words, token_type_ids=np.array([[0, 2, 0]])),
+        lambda: model(words, labels=np.array([[-100, -1, -100]])),
+        lambda: bert.load_hf_bert(model.encoder.word, {}),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
     for texts, max_len in (([], 8), ("the cat", 8), ([None], 8), (["the cat"], 1)):
         with pytest.raises((TypeError, ValueError)):
             bert.mlm_batch(tok, texts, max_len, 0.15, PCG32(6))
