@@ -436,7 +436,7 @@ def _usable(key: str, value, want: _Want) -> tuple[Tensor | None, Problem | None
     )
     if not fits:
         text = f"expected {_show(want.shape)}, got {_show(tuple(tensor.shape))}"
-        if None not in want.shape and "dense" in key and tuple(tensor.shape) == want.shape[::-1]:
+        if "dense" in key and tuple(tensor.shape) == want.shape[::-1]:
             text += " (transposed? nn.Linear keeps [out, in])"
         return None, Problem("shape", key, text)
     with torch.inference_mode():

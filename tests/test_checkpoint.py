@@ -388,6 +388,8 @@ def test_nothing_that_is_known_is_no_success():
             CheckpointError, match=r"missing: embeddings.word_embeddings.weight: .* \[\?, \?\]"
         ):
             hf_bert_encoder_sd(sd)
+        with pytest.raises(CheckpointError, match=r"missing: encoder.layer.0.attention.self.query.weight"):
+            hf_bert_encoder_sd(sd)
 
 
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "module.bert.model."])
@@ -425,6 +427,7 @@ def test_relatives_and_other_mistakes_are_explained():
         "bert.bert.x",
         "bert.cls.predictions.bias",
         "cls.predictions.decoder",
+        "decoder.weight",
         "bert.embeddings.LayerNorm.gamma.x",
         "",
     ],
@@ -460,13 +463,18 @@ def test_a_transposed_weight_is_explained():
     sd = by_hand()
     assert "transposed? nn.Linear keeps [out, in]" in refused(sd | {name: sd[name].T})
     assert "transposed" not in refused(sd | {name: torch.ones(8, 8)})
+    assert "transposed" not in refused(sd | {"bert.embeddings.position_embeddings.weight": torch.ones(8, 12)})
+
+
+# Floats that torch does not have; where a long double is a double, integers again.
+WIDE = np.ones(8, np.longdouble if np.dtype(np.longdouble).itemsize > 8 else np.int32)
 
 
 @pytest.mark.parametrize(
     "value",
     [torch.ones(8, dtype=torch.int8), torch.ones(8, dtype=torch.int64), torch.ones(8, dtype=torch.bool),
      torch.ones(8, dtype=torch.complex64), torch.ones(8).to(torch.float8_e4m3fn), np.ones(8, np.int64),
-     np.ones(8, object), np.ones(8, np.clongdouble), [1.0] * 8, 1.0, None, "weights", {}],
+     np.ones(8, object), np.ones(8, np.clongdouble), WIDE, [1.0] * 8, 1.0, None, "weights", {}],
     ids=lambda value: f"{type(value).__name__} {getattr(value, 'dtype', '')}",
 )  # fmt: skip
 def test_a_value_of_a_wrong_type_is_refused(value):
