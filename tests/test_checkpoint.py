@@ -581,6 +581,8 @@ def test_the_encoders_part_has_our_names_and_the_tensors_themselves():
         if name not in HEAD:
             mine = part[ours(name).removeprefix("encoder.")]
             assert mine.data_ptr() == value.data_ptr() and mine.dtype == torch.float16
+    trained = hf_bert_encoder_sd({name: nn.Parameter(value) for name, value in sd.items()})
+    assert same(part, trained) and not any(value.requires_grad for value in trained.values())
     assert same(part, hf_bert_encoder_sd(bare(sd))) and same(part, hf_bert_encoder_sd(old_norms(sd)))
     encoder = BertEncoder(CONFIG)
     encoder.load_state_dict(part)
