@@ -87,11 +87,10 @@ class Attention(nn.Module):
         return scores.softmax(-1)
 
     def forward(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
-        q, k, v = self.project(x, rows)
+        """The mean of the values by `weights`, in one fused operation: [N, d], not yet through `output`"""
         dropout = self.dropout if self.training else 0.0
-        # The mean of the values by `weights`, in one fused operation: [B, H, T, k]
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)
-        return self.output(rows.pack(mixed.transpose(1, 2).flatten(-2)))  # [N, d]
+        mixed = F.scaled_dot_product_attention(*self.project(x, rows), attn_mask=allowed, dropout_p=dropout)
+        return rows.pack(mixed.transpose(1, 2).flatten(-2))
 
 
 class BertLayer(nn.Module):
@@ -115,9 +114,12 @@ class BertLayer(nn.Module):
         rows = Rows(torch.ones(h.shape[:2], dtype=torch.bool, device=h.device))
         return rows.unpack(self.packed(rows.pack(h), rows, as_allowed(allowed, rows)))
 
-    def packed(self, h: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
-        """[N, d] -> [N, d], on the real positions alone"""
-        h = self.attention_norm(h + self.drop(self.attention(h, rows, allowed)))
+    def packed(self, h: Tensor, rows: Rows, allowed: Tensor | None, places: Tensor | None = None) -> Tensor:
+        """[N, d] -> [N, d], or [M, d] where the output is wanted at the M `places` alone"""
+        mixed = self.attention(h, rows, allowed)
+        if places is not None:
+            h, mixed = h.index_select(0, places), mixed.index_select(0, places)
+        h = self.attention_norm(h + self.drop(self.attention.output(mixed)))
         return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))
 
 
@@ -151,25 +153,23 @@ class BertEncoder(nn.Module):
             TypeError: not integers; a mask that holds no numbers.
             ValueError: an id, a type, a length, a shape or a mask value that does not fit; it is named.
         """
-        h, rows = self.packed(ids, token_type_ids, attn_mask)
-        return rows.unpack(h)
+        h, rows, allowed = self.embed(ids, token_type_ids, attn_mask)
+        return rows.unpack(self.run(h, rows, allowed))
 
-    def packed(self, ids, token_type_ids=None, attn_mask=None, allowed=None) -> tuple[Tensor, Rows]:
-        """The hidden states of the N real positions, [N, d], and where these stand."""
-        h, rows, allowed = self.embed(ids, token_type_ids, attn_mask, allowed)
-        for layer in self.layers:
+    def run(self, h: Tensor, rows: Rows, allowed: Tensor | None, places: Tensor | None = None) -> Tensor:
+        """[N, d] through all layers; the last one only as far as it is wanted, see `BertLayer.packed`"""
+        for layer in self.layers[:-1]:
             h = layer.packed(h, rows, allowed)
-        return h, rows
+        return self.layers[-1].packed(h, rows, allowed, places)
 
-    def embed(self, ids, token_type_ids, attn_mask, allowed) -> tuple[Tensor, Rows, Tensor | None]:
+    def embed(self, ids, token_type_ids=None, attn_mask=None, allowed=None):
         """LN(word + position + token type) [N, d], the real positions, and who may look at whom."""
         device = self.word.weight.device
         ids = as_integers(ids, "ids", self.config.vocab, device)
         if ids.dim() != 2 or ids.shape[1] > self.config.max_len:
             raise ValueError(f"ids: expected [B, T] with T <= {self.config.max_len}, got {list(ids.shape)}")
-        types = torch.zeros_like(ids)
-        if token_type_ids is not None:
-            types = as_integers(token_type_ids, "token_type_ids", self.config.type_vocab, device)
+        types = torch.zeros_like(ids) if token_type_ids is None else token_type_ids
+        types = as_integers(types, "token_type_ids", self.config.type_vocab, device)
         if types.shape != ids.shape:
             raise ValueError(f"token_type_ids: expected the shape {list(ids.shape)}, got {list(types.shape)}")
         rows = Rows(as_real_positions(attn_mask, ids))
@@ -214,8 +214,8 @@ class BertForMLM(nn.Module):
 
         Raises as `BertEncoder.forward` does; ValueError for a label that is neither, or stands on padding.
         """
-        h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
-        logits = self.head(h)
+        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask)
+        logits = self.head(self.encoder.run(h, rows, allowed))
         if labels is None:
             return rows.unpack(logits), None
         places, targets = labelled(labels, rows, self.config.vocab)
@@ -223,9 +223,9 @@ class BertForMLM(nn.Module):
 
     def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
         """The loss of `forward`, and its gradients, with logits computed at the labelled positions alone."""
-        h, rows = self.encoder.packed(ids, token_type_ids, attn_mask)
+        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask)
         places, targets = labelled(labels, rows, self.config.vocab)
-        return mean_cross_entropy(self.head(h.index_select(0, places)), targets)
+        return mean_cross_entropy(self.head(self.encoder.run(h, rows, allowed, places)), targets)
 
 
 @contextlib.contextmanager
@@ -274,8 +274,8 @@ def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) 
             sentence = ids.clone()
             if changed is not None:
                 sentence[0, changed] = (ids[0, changed] + 1) % encoder.config.vocab
-            h, rows = encoder.packed(sentence, token_type_ids, attn_mask, allowed)
-            outputs.append(rows.unpack(h)[0])
+            h, rows, look = encoder.embed(sentence, token_type_ids, attn_mask, allowed)
+            outputs.append(rows.unpack(encoder.run(h, rows, look))[0])
     return torch.stack([(moved - outputs[0]).norm(dim=-1) for moved in outputs[1:]], dim=1)
 
 

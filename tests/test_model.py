@@ -343,12 +343,12 @@ def test_attention_maps_reproduce_what_forward_computes():
     torch.testing.assert_close(maps.sum(-1), real.expand(2, 2, 3, 6))
     assert (maps[:, 1, :, 3:] == 0).all()
     assert (maps[:, 1, :, :, 3:] == 0).all()
-    # weights @ values, through the output layer, is what the first layer's attention returns
+    # weights @ values is what attention returns in the first layer
     attention = model.encoder.layers[0].attention
     h, rows, allowed = model.encoder.embed(ids, types, mask, None)
     values = attention.project(h, rows)[2]
     context = (maps[0] @ values).transpose(1, 2).flatten(-2)
-    torch.testing.assert_close(attention.output(rows.pack(context)), attention(h, rows, allowed))
+    torch.testing.assert_close(rows.pack(context), attention(h, rows, allowed))
 
 
 def test_looking_changes_nothing_and_uses_no_dropout():

@@ -59,7 +59,8 @@ def shape_problems(name: str, nb: nbformat.NotebookNode) -> list[str]:
 
 def test_there_are_chapters_and_each_has_a_number_of_its_own():
     numbers = [path.name[:2] for path in CHAPTERS]
-    assert numbers == [f"{i:02}" for i in range(len(CHAPTERS))] and CHAPTERS
+    assert numbers[0] == "00"
+    assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

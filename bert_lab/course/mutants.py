@@ -122,9 +122,15 @@ MUTANTS = {
             "s07",
             "pre-LN instead of BERT's post-LN",
             "model",
-            "        h = self.attention_norm(h + self.drop(self.attention(h, rows, allowed)))\n"
+            "        mixed = self.attention(h, rows, allowed)\n"
+            "        if places is not None:\n"
+            "            h, mixed = h.index_select(0, places), mixed.index_select(0, places)\n"
+            "        h = self.attention_norm(h + self.drop(self.attention.output(mixed)))\n"
             "        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))\n",
-            "        h = h + self.drop(self.attention(self.attention_norm(h), rows, allowed))\n"
+            "        mixed = self.attention(self.attention_norm(h), rows, allowed)\n"
+            "        if places is not None:\n"
+            "            h, mixed = h.index_select(0, places), mixed.index_select(0, places)\n"
+            "        h = h + self.drop(self.attention.output(mixed))\n"
             "        return h + self.drop(self.ff_out(F.gelu(self.ff_in(self.ff_norm(h)))))\n",
             "The norm goes before each part, as in GPT-2 and in most models since.",
             ("test_layer_matches_the_formula", "test_golden_hf_bert"),
