@@ -3,8 +3,8 @@
     make bench
 
 Each row lets the two sides take turns, a few at a time, and compares the fastest turn of each: on a shared
-machine that is the one least disturbed. Both get one thread, the same input, and no warm-up that the other
-does not get.
+machine that is the one least disturbed. Both sides get the same input, and the same number of threads: two for
+the model, one for the rest.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def fastest(row: Row) -> tuple[float, float]:
 
 
 def mask_row(collator) -> Row:
-    """`mlm_mask` on a full batch [64, 512] of ids from a vocabulary of BERT's size."""
+    """`mlm_mask` on a full batch [64, 512] of ids from the book's vocabulary."""
     vocab = len(collator.tokenizer)
     ids = 5 + PCG32(1).block(64 * 512).astype(np.int64).reshape(64, 512) % (vocab - 5)
     ids[:, 0], ids[:, -1] = 2, 3
@@ -206,7 +206,7 @@ def import_row() -> Row:
 
 
 def hugging_face_collator(folder: str) -> DataCollatorForLanguageModeling:
-    """Hugging Face's collator over the book's vocabulary, with unused ids up to BERT's 30522."""
+    """Hugging Face's collator over the book's vocabulary."""
     book_tokenizer().save(folder)
     return DataCollatorForLanguageModeling(AutoTokenizer.from_pretrained(folder), mlm_probability=0.15)
 
