@@ -3,7 +3,7 @@
     make bench
 
 Each row lets the two sides take turns, a few at a time, and compares the fastest turn of each: on a shared
-machine that is the one least disturbed. Both sides get the same input, and the same number of threads: two for
+machine that is the one least disturbed. Both sides get the same input and the same number of threads, two for
 the model, one for the rest.
 """
 
