@@ -66,6 +66,11 @@ def test_a_mutant_leaves_bert_lab_alone():
         faulty.no_such_name  # noqa: B018
 
 
+def test_mutants_load_one_after_another_in_a_fresh_process():
+    code = "from bert_lab.course.mutants import MUTANTS, load_mutant\nfor id in MUTANTS: load_mutant(id).mlm_mask"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, cwd=ROOT, timeout=300)
+
+
 def test_a_fault_in_masking_reaches_the_batches():
     tok = test_bert.small_tokenizer()
     batch = load_mutant("s02").mlm_batch(tok, ["the cat"], 8, 0.0, bert_lab.PCG32(1))

@@ -8,6 +8,7 @@ to a file, so that no stale bytecode can come into play.
 from __future__ import annotations
 
 import functools
+import importlib
 import linecache
 import shutil
 import sys
@@ -220,6 +221,8 @@ def load_mutant(id: str) -> ModuleType:
     faulty.__getattr__ = functools.partial(getattr, bert_lab)
     # Under their own names, for as long as they are imported: the copies then find each other, and all else.
     names = [f"bert_lab.{name}" for name in _USERS[row.module]]
+    for name in names:
+        importlib.import_module(name)  # what they import, torch for one, cannot be imported a second time
     with mock.patch.dict(sys.modules, {name: ModuleType(name) for name in names}):
         for name in names:
             module, stem = sys.modules[name], name.partition(".")[2]
