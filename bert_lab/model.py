@@ -1,7 +1,6 @@
 """BERT: the encoder that reads both ways, and the head that fills in blanks.
 
-Shapes stand where they change: B batch, T positions, N real positions of a batch, d model width, H heads,
-k = d/H, L layers, V vocabulary. Linear layers and norms see the N real positions alone.
+Shapes: B batch, T positions, N real ones, d model width, H heads, k = d/H, L layers, V vocabulary.
 Source: Devlin et al. 2019, section 3 and appendix A; Vaswani et al. 2017, section 3; the course text, 2.
 """
 
@@ -11,7 +10,6 @@ import contextlib
 import math
 from dataclasses import dataclass, fields
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -24,11 +22,9 @@ from .rng import PCG32, as_index, as_real, normal_init
 class BertConfig:
     """The sizes of a BERT; the defaults are those of BERT-base.
 
-    vocab: how many ids (V). max_len: how many positions. d_model: d, a multiple of n_heads. n_heads: H.
-    n_layers: L. d_ff: width of the feed-forward part. type_vocab: how many token types. dropout: in [0, 1),
-    active in training alone. ln_eps: added to the variance in every norm, > 0.
-
-    Raises TypeError or ValueError, with the field's name, for what cannot work.
+    vocab: how many ids. max_len: how many positions. d_ff: width of the feed-forward part. type_vocab: how
+    many token types. dropout: in [0, 1), active in training alone. ln_eps: added to variances, > 0. What
+    cannot work raises TypeError or ValueError, with the field's name.
     """
 
     vocab: int
@@ -62,8 +58,14 @@ def drawn(kind: type[nn.Module], *sizes: int, rng: PCG32) -> nn.Module:
     return layer
 
 
+def checked(config: BertConfig) -> BertConfig:
+    if not isinstance(config, BertConfig):
+        raise TypeError(f"config: expected a BertConfig, got {type(config).__name__}")
+    return config
+
+
 class Attention(nn.Module):
-    """Multi-head self-attention: each position takes a weighted mean of the values that it may look at."""
+    """Multi-head self-attention: each position takes a weighted mean of the values it may look at."""
 
     def __init__(self, config: BertConfig, rng: PCG32):
         super().__init__()
@@ -102,7 +104,7 @@ class BertLayer(nn.Module):
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
         rng = rng or PCG32(0)
-        self.attention = Attention(config, rng)
+        self.attention = Attention(checked(config), rng)
         self.attention_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng=rng)
         self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng=rng)
@@ -124,15 +126,12 @@ class BertLayer(nn.Module):
 
 
 class BertEncoder(nn.Module):
-    """Embeddings and L layers: each position comes to know all the others, left and right.
-
-    Weights are drawn as in `BertLayer`: the tables first, then layer by layer.
-    """
+    """Embeddings and L layers: each position comes to know all others. Its weights: as in `BertLayer`."""
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
         rng = rng or PCG32(0)
-        self.config = config
+        self.config = checked(config)
         self.word, self.position, self.token_type = (
             drawn(nn.Embedding, rows, config.d_model, rng=rng)
             for rows in (config.vocab, config.max_len, config.type_vocab)
@@ -187,7 +186,7 @@ class BertForMLM(nn.Module):
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
-        self.config = config
+        self.config = checked(config)
         rng = rng or PCG32(0)
         self.encoder = BertEncoder(config, rng)
         self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng=rng)
@@ -231,6 +230,8 @@ class BertForMLM(nn.Module):
 @contextlib.contextmanager
 def looking(model: nn.Module):
     """Without dropout and gradients; yields the encoder, and leaves each module in the mode it was in."""
+    if not isinstance(model, (BertEncoder, BertForMLM)):
+        raise TypeError(f"model: expected a BertEncoder or a BertForMLM, got {type(model).__name__}")
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
@@ -258,23 +259,19 @@ def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=N
 
 
 def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
-    """How far each output moves when one token changes, [T, T].
+    """[T, T]: the distance by which output i moves when the id at j becomes the next id (the last: 0).
 
-    Entry (i, j) is the distance by which h_i moves when the id at position j becomes the next id (the last:
-    0). Takes one sentence, ids [1, T]; other arguments as in `attention_maps`. Full for BERT, lower
-    triangular under a causal `allowed`, exactly zero in the rows and columns of padding.
+    Full for BERT, lower triangular under a causal `allowed`, exactly zero at padding. Arguments: one sentence,
+    ids [1, T], and those of `attention_maps`.
     """
     with looking(model) as encoder:
         ids = as_integers(ids, "ids", encoder.config.vocab, encoder.word.weight.device)
         if ids.dim() != 2 or len(ids) != 1:
             raise ValueError(f"ids: expected one sentence, [1, T], got {list(ids.shape)}")
-
+        steps = torch.eye(ids.shape[1] + 1, dtype=torch.long, device=ids.device)[:, 1:]  # none, then each
         outputs = []  # one sentence at a time: the same work gives the same bits
-        for changed in (None, *range(ids.shape[1])):
-            sentence = ids.clone()
-            if changed is not None:
-                sentence[0, changed] = (ids[0, changed] + 1) % encoder.config.vocab
-            h, rows, look = encoder.embed(sentence, token_type_ids, attn_mask, allowed)
+        for sentence in (ids + steps) % encoder.config.vocab:
+            h, rows, look = encoder.embed(sentence[None], token_type_ids, attn_mask, allowed)
             outputs.append(rows.unpack(encoder.run(h, rows, look))[0])
     return torch.stack([(moved - outputs[0]).norm(dim=-1) for moved in outputs[1:]], dim=1)
 
@@ -284,14 +281,17 @@ def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, flo
 
     Raises ValueError for a text without [MASK] or too long for the model, or a tokenizer too large for it.
     """
+    if not isinstance(model, BertForMLM):
+        raise TypeError(f"model: expected a BertForMLM, got {type(model).__name__}")
     if tok.vocab_size > model.config.vocab:
         raise ValueError(f"tok: expected at most {model.config.vocab} pieces, got {tok.vocab_size}")
     top_k = as_index(top_k, "top_k", 1, tok.vocab_size + 1)
-    ids = np.array([tok.encode(text)])
-    if not (ids == tok.mask_id).any():
+    ids = tok.encode(text)
+    blanks = [t for t, piece in enumerate(ids) if piece == tok.mask_id]
+    if not blanks:
         raise ValueError(f"text: expected at least one [MASK], got {text!r}")
     with looking(model):
-        probabilities = model(ids)[0][0].softmax(-1)[ids[0] == tok.mask_id, : tok.vocab_size]  # [blanks, V]
+        probabilities = model([ids])[0][0, blanks].softmax(-1)[:, : tok.vocab_size]  # [blanks, V]
     best = probabilities.topk(top_k)
     return [
         list(zip(tok.tokens(pieces), values, strict=True))

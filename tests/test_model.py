@@ -88,6 +88,12 @@ def test_a_config_refuses_what_cannot_work(change, error, message):
         BertConfig(**{"vocab": 40, **change})
 
 
+@pytest.mark.parametrize("kind", [BertLayer, BertEncoder, BertForMLM])
+def test_a_model_needs_a_config(kind):
+    with pytest.raises(TypeError, match="config: expected a BertConfig, got dict"):
+        kind({"vocab": 40})
+
+
 # --- the formula
 
 
@@ -509,6 +515,10 @@ def test_bad_allowed_and_sentences_are_named():
         layer(h, torch.zeros(4, 4, dtype=torch.bool))
     with pytest.raises(TypeError, match="allowed"):
         attention_maps(model, IDS, allowed=torch.ones(4, 4))
+    with pytest.raises(TypeError, match="model: expected a BertEncoder or a BertForMLM, got BertLayer"):
+        influence(layer, IDS)
+    with pytest.raises(TypeError, match="model: expected a BertForMLM, got BertEncoder"):
+        fill_mask(model.encoder, None, "[MASK]")
     with pytest.raises(ValueError, match=r"expected one sentence, \[1, T\], got \[2, 4\]"):
         influence(model, IDS.repeat(2, 1))
 
