@@ -261,8 +261,8 @@ def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=N
 def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
     """[T, T]: the distance by which output i moves when the id at j becomes the next id (the last: 0).
 
-    Full for BERT, lower triangular under a causal `allowed`, exactly zero at padding. Arguments: one sentence,
-    ids [1, T], and those of `attention_maps`.
+    Full for BERT, lower triangular under a causal `allowed`, exactly zero at padding. Takes one sentence,
+    ids [1, T], and the arguments of `attention_maps`.
     """
     with looking(model) as encoder:
         ids = as_integers(ids, "ids", encoder.config.vocab, encoder.word.weight.device)
