@@ -1,7 +1,6 @@
-"""The exercises of chapter 02: right answers, and the mistakes one expects with a part of what is said of each."""
+"""The exercises of chapter 02: right answers, and mistakes with a part of what is said of each."""
 
 import math
-
 
 from bert_lab import rates
 

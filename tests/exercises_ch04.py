@@ -1,4 +1,4 @@
-"""The exercises of chapter 04: right answers, and the mistakes one expects with a part of what is said of each."""
+"""The exercises of chapter 04: right answers, and mistakes with a part of what is said of each."""
 
 import math
 
@@ -29,6 +29,10 @@ def biases_of_matrices() -> int:
     return sum(n for name, n in base_layer() if "bias" in name and "norm" not in name)
 
 
+def tanh_gelu(x):
+    return x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
 ANSWERS = {
     "4.1": torch.nn.functional.layer_norm(torch.tensor(ROW), [5], eps=1e-12),
     "4.2": torch.softmax(torch.tensor(SCORES), 0).numpy() @ VALUES,
@@ -51,6 +55,7 @@ MISTAKES = {
         (VALUES[SCORES.argmax()], "not the one with the largest weight"),
         (0, "The exponentials are"),
     ],
+    "4.3": [(lambda x: x.reshape(x.shape[1], -1), "those of head 0, then of head 1")],
     "4.4": [
         (count("norm", "bias"), "The matrices alone"),
         (count("norm"), "a weight and a bias each"),
@@ -58,6 +63,12 @@ MISTAKES = {
         (count() - biases_of_matrices(), "the biases of the six matrices"),
         (12 * count(), "all twelve layers"),
         (1, "The number of heads changes nothing"),
+    ],
+    "4.5": [
+        (
+            tanh_gelu,
+            "With x = 1.0: 0.841192 is too small. An error near 0.0002 at x = 1 is the mark of the tanh",
+        )
     ],
     "4.6": [(["tanh", "positions", "pre", "types"], "At index 0"), ("tanh", "Expected a list of 4")],
 }

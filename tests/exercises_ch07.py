@@ -1,4 +1,4 @@
-"""The exercises of chapter 07: right answers, and the mistakes one expects with a part of what is said of each."""
+"""The exercises of chapter 07: right answers, and mistakes with a part of what is said of each."""
 
 import numpy as np
 
@@ -37,29 +37,50 @@ ANSWERS = {
 }
 MISTAKES = {
     "7.1": [
-        "layers.3.attention_norm.weight",
-        "encoder.layer.3.attention_norm.weight",
-        "encoder.layers.3.ff_norm.weight",
-        "encoder.layers.3.attention.output.weight",
-        "encoder.layers.3.attention.norm.weight",
-        "no such name",
+        ("layers.3.attention_norm.weight", "its name in a bare encoder"),
+        ("encoder.layer.3.attention_norm.weight", "We write `layers`"),
+        ("encoder.layers.3.ff_norm.weight", "the norm at the end of the layer"),
+        ("encoder.layers.3.attention.output.weight", "the linear layer before this norm"),
+        ("encoder.layers.3.attention.norm.weight", "The norm is no part of our attention"),
+        ("no such name", "'no such name' is not it"),
     ],
     "7.2": [
-        lambda name: name.replace("output.dense", "ff_out").replace("self.", ""),
-        lambda name: layer_name(name) + ".weight",
+        (
+            lambda name: name.replace("output.dense", "ff_out").replace("self.", ""),
+            "With attention.output.dense: 'attention.ff_out' is not it",
+        ),
+        (
+            lambda name: layer_name(name) + ".weight",
+            "With attention.self.query: 'attention.query.weight' is not it",
+        ),
     ],
-    "7.3": [132_955_194, 109_483_776, 108_891_648, 109_482_240, 1],
+    "7.3": [
+        (132_955_194, "The decoder weight is the word table"),
+        (109_483_776, "The decoder has a bias of its own"),
+        (108_891_648, "the encoder without its head"),
+        (109_482_240, "the encoder with a pooler"),
+        (1, "1 is too small"),
+    ],
     "7.4": [
-        lambda theirs, ours, real: np.abs(theirs - ours).max(),
-        lambda theirs, ours, real: (theirs - ours)[real].max() if real[0, 1] else 3.0,
-        lambda theirs, ours, real: np.abs(theirs - ours)[real].sum(),
+        (
+            lambda theirs, ours, real: np.abs(theirs - ours).max(),
+            "With the second position padding: 9 is too large",
+        ),
+        (
+            lambda theirs, ours, real: (theirs - ours)[real].max() if real[0, 1] else 3.0,
+            "With the second position padding: 3 is too large",
+        ),
+        (
+            lambda theirs, ours, real: np.abs(theirs - ours)[real].sum(),
+            "With both positions real: 12.5 is too large",
+        ),
     ],
     "7.5": [
-        "layer 0 attention.query",
-        "layer 0 attention.key",
-        "layer 0 attention.value",
-        "layer 0 attention_norm",
-        "attention.output",
-        "logits",
+        ("layer 0 attention.query", "The query is computed before there are scores"),
+        ("layer 0 attention.key", "The key is computed before there are scores"),
+        ("layer 0 attention.value", "The value is computed without the scores"),
+        ("layer 0 attention_norm", "one rung below it breaks first"),
+        ("attention.output", "In which layer?"),
+        ("logits", "'logits' is not it"),
     ],
 }

@@ -4,10 +4,12 @@ import base64
 import io
 import warnings
 
+import figure_checks
 import matplotlib.pyplot as plt
 import matplotlib_inline.backend_inline
 import numpy as np
 import pytest
+from figure_checks import HARD, check_picture
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from PIL import Image
@@ -16,6 +18,8 @@ from traitlets.config import Config
 from bert_lab import figures
 from bert_lab.palette import FATES
 from bert_lab.rates import exact_shares, pick_pmf
+
+nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
 PICKS = np.array([0, 1, 1, 2, 2, 2, 3, 4])
 COUNTS, SHARES = [790, 105, 105], exact_shares(1000)
@@ -32,24 +36,9 @@ MADE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def nothing_left_open():
-    yield
-    left = plt.get_fignums()
-    plt.close("all")
-    assert left == []
-
-
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_a_figure_is_a_small_picture_with_words(make):
-    fig = make()
-    assert isinstance(fig, figures.BookFigure)
-    assert len(fig.alt) > 30 and "\n" not in fig.alt
-    size = tuple(round(inches * figures.DPI) for inches in fig.get_size_inches())
-    data = figures.png(fig)
-    with Image.open(io.BytesIO(data)) as picture:
-        assert picture.size == size and size[0] == 900
-    assert len(data) < 30_000
+    check_picture(make())
 
 
 def test_show_displays_a_figure_once_and_closes_it(monkeypatch, tmp_path):
@@ -169,26 +158,6 @@ def test_row_joint_says_mean_and_variance():
     assert "The binomial has variance 2.5500." in fig.alt
     assert fig.axes[1].get_title(loc="left") == "exact $count$"
     plt.close(fig)
-
-
-HARD = [
-    "$",
-    "$x$",
-    "a_b",
-    "$\\frac$",
-    "我",
-    "日本",
-    "고",
-    "😀",
-    "é",
-    "e\u0301",
-    "\t",
-    "",
-    "\u200b",
-    "##ing",
-    "x" * 50,
-    "<b>&",
-]
 
 
 def test_token_strip_draws_any_token_without_a_warning():

@@ -1,41 +1,16 @@
 """The figures of the encoder: attention maps and the gap between two formulas of GELU."""
 
-import warnings
-
-import matplotlib.pyplot as plt
+import figure_checks
 import numpy as np
 import pytest
+from figure_checks import HARD, check_picture
 
 from bert_lab import figures
 
+nothing_left_open = figure_checks.nothing_left_open  # around every test here
+
 WORDS = ["the", "cat", "sat"]
 WEIGHTS = np.array([[0.25, 0.5, 0.25], [0.1, 0.1, 0.8], [0.2, 0.4, 0.4]])
-HARD = [
-    "$",
-    "$x$",
-    "a_b",
-    "$\\frac$",
-    "我",
-    "고",
-    "😀",
-    "é",
-    "e\u0301",
-    "\t",
-    "",
-    "\u200b",
-    "##ing",
-    "x" * 50,
-]
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_open():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-    left = plt.get_fignums()
-    plt.close("all")
-    assert left == []
 
 
 def uniform(size: int, *heads: int) -> np.ndarray:
@@ -57,7 +32,7 @@ def test_an_attention_map_shows_every_weight_and_says_it():
         "Attention map of 3 tokens, each looks most: 'the' at 'cat' (0.5000); 'cat' at 'sat' (0.8000);"
         " 'sat' at 'cat' (0.4000)."
     )
-    assert len(figures.png(fig)) < 30_000
+    check_picture(fig)
 
 
 def test_the_darkest_square_is_the_largest_weight():
@@ -138,7 +113,7 @@ def test_gelu_gap_marks_the_largest_gap():
     assert right.lines[1].get_ydata().tolist() == [0.5, 0, 0.5, -0.25]
     assert right.lines[2].get_xdata().tolist() == [-1, 1]
     assert fig.alt.endswith("the gap between a $b$ and exact: at most 5.0e-01, at x = -1.00 and 1.00.")
-    assert len(figures.png(fig)) < 30_000
+    check_picture(fig)
 
 
 def test_gelu_gap_of_equal_curves():

@@ -1,21 +1,15 @@
 """The parity ladder's figure: what it draws, what it says in words, and what it refuses."""
 
-import io
 import math
 
+import figure_checks
 import matplotlib.pyplot as plt
 import pytest
-from PIL import Image
+from figure_checks import check_picture
 
 from bert_lab import figures
 
-
-@pytest.fixture(autouse=True)
-def nothing_left_open():
-    yield
-    left = plt.get_fignums()
-    plt.close("all")
-    assert left == []
+nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
 
 def letters(ax) -> list[str]:
@@ -31,10 +25,8 @@ def test_rungs_below_the_limit_are_plain_and_checked():
     assert [bar.get_y() for bar in ax.patches] == sorted(bar.get_y() for bar in ax.patches)
     assert [bar.get_x() + bar.get_width() for bar in ax.patches] == pytest.approx([1e-9, 3e-7, 9.9e-6])
     assert fig.alt == "Parity ladder of 3 rungs, sizes on a log scale, limit 1e-05: all rungs lie below it."
-    data = figures.png(fig)
-    with Image.open(io.BytesIO(data)) as picture:
-        assert picture.size == (900, 169)
-    assert len(data) < 30_000
+    assert round(fig.get_figheight() * figures.DPI) == 169
+    check_picture(fig)
 
 
 @pytest.mark.parametrize("size", [1e-5, 0.3, 1e9, math.inf, math.nan])
