@@ -647,7 +647,6 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
             `load_hf_bert`. A FileNotFoundError too where the directory or a file is absent.
     """
     path = _path(dir, "dir")
-    BertConfig(1, dropout=0.0 if dropout is None else dropout)  # a wrong argument is no fault of the file
     if not path.exists():
         raise CheckpointFileError(f"dir: expected a directory with a checkpoint, but there is no {path}")
     if not path.is_dir():

@@ -330,7 +330,7 @@ CUT, PICKLE = "a file that is cut off", "a pickle or a zip file of torch.save un
         (lambda raw: b"\n<html><body>Log in</body></html>", "a web page"),
         (lambda raw: b"Entry not found\n", "a text: 'Entry not found'"),
         (lambda raw: b'{"error": "Not found"}', "a text: '{\"error\": \"Not found\"}'"),
-        (lambda raw: b'{"error":{"code": 404}}', "a text: '{\"error\":{"),
+        (lambda raw: b'{"errs":{"code": 404}}', "a text: '{\"errs\":{"),
         (lambda raw: b"", "an empty file"),
         (lambda raw: b"\n" * 5, "a text: ''"),
         (lambda raw: b"\0" * 8, "zeros: space that was set aside"),
@@ -555,7 +555,7 @@ def test_a_save_copies_values_that_are_views(tmp_path):
     whole = torch.randn(16, 8)
     attention = model.encoder.layers[0].attention
     attention.query.weight = torch.nn.Parameter(whole[:8])
-    attention.key.weight = torch.nn.Parameter(whole[8:])
+    attention.key.weight = torch.nn.Parameter(whole[4:12])
     attention.output.weight = torch.nn.Parameter(whole[:8].T)
     save_bert(model, tmp_path)
     mine, loaded = model.state_dict(), load_bert(tmp_path).state_dict()
@@ -570,6 +570,8 @@ def tokenizer_beside(folder: Path) -> None:
     (folder / "vocab.txt").write_text("[PAD]\n")
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text("{}")
+    (folder / "1_Pooling" / "latest").symlink_to("config.json")
+    (folder / "pooling").symlink_to("1_Pooling")
     (folder / "latest").symlink_to("vocab.txt")
     (folder / "broken").symlink_to("nowhere")
     (folder / ".hidden").write_text("x")
@@ -577,9 +579,9 @@ def tokenizer_beside(folder: Path) -> None:
 
 def still_beside(folder: Path) -> bool:
     texts = {"vocab.txt": "[PAD]\n", "1_Pooling/config.json": "{}", "latest": "[PAD]\n", ".hidden": "x"}
-    links = (folder / "latest").is_symlink() and os.readlink(folder / "broken") == "nowhere"
+    links = all((folder / name).is_symlink() for name in ("latest", "broken", "pooling", "1_Pooling/latest"))
     names = {path.name for path in folder.iterdir() if not path.name.endswith(".partial")}
-    expected = {"vocab.txt", "1_Pooling", "latest", "broken", ".hidden", "config.json", WEIGHTS}
+    expected = {"vocab.txt", "1_Pooling", "pooling", "latest", "broken", ".hidden", "config.json", WEIGHTS}
     return links and names == expected and all((folder / n).read_text() == text for n, text in texts.items())
 
 
@@ -608,7 +610,14 @@ def test_other_files_stay_where_they_are(saved, config, system, monkeypatch):
     SYSTEMS[system](monkeypatch)
     tokenizer_beside(saved)
     saved.chmod(0o750)
+    before = [
+        path.stat().st_ino for path in (saved, saved / "vocab.txt", saved / "1_Pooling" / "config.json")
+    ]
     save_bert(a_model(2, config), saved)
+    after = [path.stat().st_ino for path in (saved, saved / "vocab.txt", saved / "1_Pooling" / "config.json")]
+    assert (before[0] == after[0]) == (config == CONFIG)  # the directory itself stays where it can
+    if "links" not in system:
+        assert before[1:] == after[1:]  # the files themselves, no copies
     assert same(load_bert(saved), a_model(2, config)) and still_beside(saved)
     assert saved.stat().st_mode & 0o777 == 0o750
     assert list(saved.parent.iterdir()) == [saved]
@@ -616,8 +625,8 @@ def test_other_files_stay_where_they_are(saved, config, system, monkeypatch):
     assert (saved / "latest").read_text() == "changed\n"
 
 
-def test_what_another_writes_meanwhile_is_not_lost(saved, monkeypatch):
-    exchange = weightfiles._exchange
+@pytest.mark.parametrize("exchange", [weightfiles._exchange, lambda a, b: False], ids=["one step", "two"])
+def test_what_another_writes_meanwhile_is_not_lost(saved, monkeypatch, exchange):
 
     def slow(a, b):
         (saved / "log.txt").write_text("line")
@@ -677,6 +686,29 @@ def test_a_save_that_is_cut_off_leaves_the_old_or_the_new_whole(saved, config, m
         outcomes.append(new)
         save_bert(a_model(), saved)
     assert len(outcomes) > 6 and outcomes == sorted(outcomes) and outcomes[0] is False
+
+
+def test_a_save_that_is_cut_off_gives_old_weights_no_new_config(saved, monkeypatch):
+    (saved / "config.json").unlink()
+    for step in range(100):
+        with monkeypatch.context() as patch:
+            cut_at(step, patch)
+            try:
+                save_bert(a_model(2, OTHER), saved)
+            except Cut:
+                pass
+            else:
+                break
+        assert not (saved / "config.json").exists()
+    assert step > 6 and same(load_bert(saved), a_model(2, OTHER))
+
+
+@pytest.mark.parametrize("config", [CONFIG, OTHER], ids=["same config", "another"])
+def test_both_files_are_on_the_disk_before_they_take_their_place(saved, config, monkeypatch):
+    begun = cut_at(100, monkeypatch)
+    save_bert(a_model(2, config), saved)
+    place = begun.index("replace" if config == CONFIG else "_exchange")
+    assert begun[:place].count("fsync") == 2 and begun.index("save_file") < begun.index("fsync")
 
 
 def test_where_directories_cannot_be_exchanged_there_is_none_for_a_moment_and_never_a_mixed_one(
