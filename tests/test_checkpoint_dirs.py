@@ -570,7 +570,7 @@ def tokenizer_beside(folder: Path) -> None:
     (folder / "vocab.txt").write_text("[PAD]\n")
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text("{}")
-    (folder / "1_Pooling" / "latest").symlink_to("config.json")
+    (folder / "1_Pooling" / "up").symlink_to("..")
     (folder / "pooling").symlink_to("1_Pooling")
     (folder / "latest").symlink_to("vocab.txt")
     (folder / "broken").symlink_to("nowhere")
@@ -579,7 +579,7 @@ def tokenizer_beside(folder: Path) -> None:
 
 def still_beside(folder: Path) -> bool:
     texts = {"vocab.txt": "[PAD]\n", "1_Pooling/config.json": "{}", "latest": "[PAD]\n", ".hidden": "x"}
-    links = all((folder / name).is_symlink() for name in ("latest", "broken", "pooling", "1_Pooling/latest"))
+    links = all((folder / name).is_symlink() for name in ("latest", "broken", "pooling", "1_Pooling/up"))
     names = {path.name for path in folder.iterdir() if not path.name.endswith(".partial")}
     expected = {"vocab.txt", "1_Pooling", "pooling", "latest", "broken", ".hidden", "config.json", WEIGHTS}
     return links and names == expected and all((folder / n).read_text() == text for n, text in texts.items())
