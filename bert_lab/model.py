@@ -73,26 +73,28 @@ class Attention(nn.Module):
         for name in ("query", "key", "value", "output"):
             setattr(self, name, drawn(nn.Linear, config.d_model, config.d_model, rng=rng))
 
-    def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, each [B, H, T, k], from x [N, d] in one matrix product"""
+    def project(self, x: Tensor) -> Tensor:
+        """Queries, keys and values in one matrix product, [N, 3d]"""
         parts = self.query, self.key, self.value
-        weight, bias = torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
-        qkv = rows.unpack(F.linear(x, weight, bias))  # [B, T, 3d]
-        return qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
+        return F.linear(x, torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts]))
+
+    def split(self, qkv: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """[N, 3d] -> queries, keys and values, each [B, H, T, k]"""
+        return rows.unpack(qkv).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
 
     def weights(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
         """softmax(Q K^T / sqrt(k)) over the allowed positions: [B, H, T, T]"""
-        q, k, _ = self.project(x, rows)
+        q, k, _ = self.split(self.project(x), rows)
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-        if allowed is not None:
-            scores = scores.masked_fill(~allowed, -math.inf)
-        return scores.softmax(-1)
+        return (scores if allowed is None else scores.masked_fill(~allowed, -math.inf)).softmax(-1)
 
     def forward(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
         """The mean of the values by `weights`, in one fused operation: [N, d], not yet through `output`"""
-        dropout = self.dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(*self.project(x, rows), attn_mask=allowed, dropout_p=dropout)
-        return rows.pack(mixed.transpose(1, 2).flatten(-2))
+        dropout, mixed = self.dropout if self.training else 0.0, []
+        for part, qkv in zip(rows.parts, self.project(x).split([p.count for p in rows.parts]), strict=True):
+            out = F.scaled_dot_product_attention(*self.split(qkv, part), part.cut(allowed), dropout)
+            mixed.append(part.pack(out.transpose(1, 2).flatten(-2)))
+        return torch.cat(mixed)
 
 
 class BertLayer(nn.Module):
@@ -148,9 +150,7 @@ class BertEncoder(nn.Module):
             token_type_ids: integers [B, T], below type_vocab; all 0 where none are given.
             attn_mask: [B, T] or [B, 1, 1, T], boolean or 0/1, 1 at real positions; else all are real.
 
-        Raises:
-            TypeError: not integers; a mask that holds no numbers.
-            ValueError: an id, a type, a length, a shape or a mask value that does not fit; it is named.
+        Raises TypeError or ValueError for ids, types or a mask that do not fit; it is named.
         """
         h, rows, allowed = self.embed(ids, token_type_ids, attn_mask)
         return rows.unpack(self.run(h, rows, allowed))

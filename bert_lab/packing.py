@@ -18,8 +18,17 @@ class Rows:
 
     def __init__(self, real: Tensor):  # bool [B, T]
         self.real, self.shape, self.device = real, real.shape, real.device
-        # None where nothing is padded: then both ways are a change of shape.
-        self.places = None if bool(real.all()) else real.flatten().nonzero().squeeze(1)  # [N]
+        self.count = int(real.sum())  # N
+        self.places = None  # where nothing is padded, both ways are a change of shape
+        self.parts = [self]
+        if self.count < real.numel():
+            ends = (real * torch.arange(1, real.shape[1] + 1, device=real.device)).amax(1)  # [B]
+            order = ends.argsort(stable=True)
+            grid = torch.arange(real.numel(), device=real.device).view(real.shape)
+            self.places = grid[order][real[order]]  # [N], the shortest rows first
+            # Four or more rows of like length a part: attention over it is spared the padding of the others.
+            parts = order.split(max(4, -(-len(order) // 4)))
+            self.parts = [Part(real, which, max(1, int(ends[which].max()))) for which in parts]
 
     def pack(self, x: Tensor) -> Tensor:
         """[B, T, ...] -> [N, ...]"""
@@ -31,6 +40,23 @@ class Rows:
         if self.places is not None:
             x = x.new_zeros(self.shape.numel(), *x.shape[1:]).index_copy(0, self.places, x)
         return x.unflatten(0, self.shape)
+
+    def cut(self, allowed: Tensor | None) -> Tensor | None:
+        """What these rows need of `allowed`, [B, 1, T, T]"""
+        return allowed
+
+
+class Part(Rows):
+    """Some rows of a batch, as wide as the longest; their real positions are neighbors when packed."""
+
+    def __init__(self, real: Tensor, which: Tensor, width: int):
+        self.which, self.width = which, width
+        self.real = real[which, :width]
+        self.shape, self.device, self.count = self.real.shape, real.device, int(self.real.sum())
+        self.places = self.real.flatten().nonzero().squeeze(1)
+
+    def cut(self, allowed: Tensor) -> Tensor:
+        return allowed[self.which, :, : self.width, : self.width]
 
 
 def as_integers(values, name: str, limit: int, device: torch.device) -> Tensor:

@@ -352,7 +352,7 @@ def test_attention_maps_reproduce_what_forward_computes():
     # weights @ values is what attention returns in the first layer
     attention = model.encoder.layers[0].attention
     h, rows, allowed = model.encoder.embed(ids, types, mask, None)
-    values = attention.project(h, rows)[2]
+    values = attention.split(attention.project(h), rows)[2]
     context = (maps[0] @ values).transpose(1, 2).flatten(-2)
     torch.testing.assert_close(rows.pack(context), attention(h, rows, allowed))
 
@@ -538,3 +538,20 @@ def test_inputs_of_every_integer_type_are_left_alone():
     frozen.flags.writeable = False
     model(frozen, labels=frozen)
     assert IDS.tolist() == [[2, 5, 6, 3]]
+
+
+def test_many_rows_are_attended_in_parts_of_like_length():
+    model = model_of()
+    lengths = [3, 9, 1, 7, 7, 2, 8, 5, 4, 6, 9, 2]
+    ids, types, mask, _ = batch_of(lengths)
+    mask[1, 0] = 0  # padding in front
+    mask[5] = 0  # and a row of padding alone
+    parts = model.encoder.embed(ids, types, mask)[1].parts
+    assert [part.width for part in parts] == [3, 7, 9]
+    logits, _ = model(ids, types, mask)
+    for b in range(len(lengths)):
+        alone, _ = model(ids[b : b + 1], types[b : b + 1], mask[b : b + 1])
+        torch.testing.assert_close(logits[b], alone[0], atol=1e-10, rtol=0)
+    causal = torch.ones(9, 9, dtype=torch.bool).tril()
+    maps = attention_maps(model, ids, types, mask, allowed=causal)
+    assert (maps.triu(1) == 0).all()
