@@ -653,7 +653,9 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
         raise CheckpointError(f"dir: expected a directory with {CONFIG} and {WEIGHTS}, got a file, {path}")
     report = _read_dir(path, dropout, None)
     report.check()
-    model = BertForMLM(report.config)
+    with torch.device("meta"):  # without first values, which would only be overwritten
+        model = BertForMLM(report.config)
+    model.to_empty(device="cpu").float()
     _copy(report.values, model)
     return model.eval()
 

@@ -51,8 +51,9 @@ class BertConfig:
 
 def drawn(kind: type[nn.Module], *sizes: int, rng: PCG32) -> nn.Module:
     """A linear layer or a table; its weight is normal with standard deviation 0.02, its bias 0."""
-    layer = nn.utils.skip_init(kind, *sizes)
-    layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
+    layer = nn.utils.skip_init(kind, *sizes, device=torch.get_default_device())
+    if not layer.weight.is_meta:  # which has no values: those of a file will follow
+        layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
     if kind is nn.Linear:
         nn.init.zeros_(layer.bias)
     return layer
@@ -292,8 +293,5 @@ def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, flo
         raise ValueError(f"text: expected at least one [MASK], got {text!r}")
     with looking(model):
         probabilities = model([ids])[0][0, blanks].softmax(-1)[:, : tok.vocab_size]  # [blanks, V]
-    best = probabilities.topk(top_k)
-    return [
-        list(zip(tok.tokens(pieces), values, strict=True))
-        for pieces, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    ]
+    values, ids = (part.tolist() for part in probabilities.topk(top_k))
+    return [list(zip(tok.tokens(i), v, strict=True)) for i, v in zip(ids, values, strict=True)]

@@ -759,3 +759,15 @@ def test_a_full_disk_leaves_the_old_one_and_no_debris(saved, monkeypatch, error)
             save_bert(a_model(2, config), saved.parent / "new")
         assert list(saved.parent.iterdir()) == [saved] and len(list(saved.iterdir())) == 2
     assert same(load_bert(saved), a_model())
+
+
+def test_a_model_is_loaded_in_float32_whatever_the_default(tmp_path):
+    model = BertForMLM(BertConfig(40, max_len=8, d_model=12, n_heads=3, n_layers=1, d_ff=20))
+    save_bert(model, tmp_path)
+    torch.set_default_dtype(torch.float64)
+    try:
+        again = load_bert(tmp_path)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {parameter.dtype for parameter in again.parameters()} == {torch.float32}
+    assert {parameter.device.type for parameter in again.parameters()} == {"cpu"}
