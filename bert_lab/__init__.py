@@ -4,7 +4,7 @@ The names of the contract are re-exported here and loaded on first use, so that 
 neither torch nor matplotlib nor transformers.
 """
 
-import importlib
+from .lazy import exports
 
 __version__ = "0.1.0"
 
@@ -33,14 +33,4 @@ _HOME = {
 
 __all__ = [*_HOME, "__version__"]
 
-
-def __getattr__(name: str):
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value  # the next access finds it without this call
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOME))
+__getattr__, __dir__ = exports(globals(), _HOME)

@@ -212,7 +212,8 @@ ARROWS = {
     "recipes": {"masking"},
     "figures": {"palette", "rates"},
     "assets": {"wordpiece", "masking"},
-    "labs": CORE | {"palette", "rates", "recipes", "figures"},
+    "lazy": set(),
+    "labs": CORE | {"palette", "rates", "recipes", "figures", "lazy"},
     "course": CORE,
 }
 

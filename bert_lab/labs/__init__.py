@@ -1,6 +1,6 @@
 """Labs, predictions and exercises: what a chapter of the book puts on the page, loaded on first use."""
 
-import importlib
+from bert_lab.lazy import exports
 
 _HOME = {
     "predict": "prediction",
@@ -26,14 +26,4 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-
-def __getattr__(name: str):
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value  # the next access finds it without this call
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOME))
+__getattr__, __dir__ = exports(globals(), _HOME)
