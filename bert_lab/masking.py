@@ -52,13 +52,7 @@ def mlm_mask(
 
     Source: Devlin et al. 2019, section 3.1 and appendix A.1; the course text, section 2.2.
     """
-    vocab = as_index(vocab, "vocab", 1, 2**32)
-    mask_id = as_index(mask_id, "mask_id", 0, vocab)
-    p = as_probability(p, "p")
-    split = as_split(split)
-    ids = as_ids(ids, vocab)
-    special = as_flags(special_mask, "special_mask", ids.shape)
-    _check_generator(rng)
+    ids, special, mask_id, vocab, p, split = checked(ids, special_mask, mask_id, vocab, p, rng, split)
     # A subclass may have changed its draws: it gets the loop, which asks for them one by one.
     mask = _mask_in_blocks if type(rng) is PCG32 else _mask_one_by_one
     inputs, labels = mask(ids.ravel(), special.ravel(), mask_id, vocab, p, rng, split)
@@ -169,9 +163,8 @@ def _outside_others(hits, ends, longest):
     """Indices of the hits that are picks: the first one, and then always the next outside a pick's draws."""
     inside = [hits[lag:] < ends[:-lag] for lag in range(1, min(longest, hits.size))]
     picks = np.ones(hits.size, bool)
-    for _ in range(
-        _ROUNDS
-    ):  # each round settles one more hit of every chain of hits inside each other's draws
+    # Each round settles one more hit of every chain of hits inside each other's draws.
+    for _ in range(_ROUNDS):
         outside = np.ones(hits.size, bool)
         for lag, covered in enumerate(inside, 1):
             outside[lag:] &= ~(picks[:-lag] & covered)
@@ -185,6 +178,18 @@ def _outside_others(hits, ends, longest):
         walked.append(hit)
         hit = following[hit]
     return np.array(walked, np.intp)
+
+
+def checked(ids, special_mask, mask_id, vocab, p, rng, split):
+    """The arguments of `mlm_mask`, checked: ids (int64), special (bool), mask_id, vocab, p, split."""
+    vocab = as_index(vocab, "vocab", 1, 2**32)
+    mask_id = as_index(mask_id, "mask_id", 0, vocab)
+    p = as_probability(p, "p")
+    split = as_split(split)
+    ids = as_ids(ids, vocab)
+    special = as_flags(special_mask, "special_mask", ids.shape)
+    _check_generator(rng)
+    return ids, special, mask_id, vocab, p, split
 
 
 def _check_generator(rng) -> None:

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-SHOWN = ("[MASK]", "another token", "the token itself")
+from .masking import BERT_SPLIT
+from .rng import as_index, as_real
 
-BERT_SPLIT = (0.8, 0.1, 0.1)
+SHOWN = ("[MASK]", "another token", "the token itself")
 
 
 def _real(name: str, value, low: float, high: float, strict: bool = False) -> float:
     """`value` as a float between `low` and `high`; with `strict`, the ends are not allowed."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name}: expected a number, got {value!r} of type {type(value).__name__}")
-    value = float(value)
+    value = as_real(value, name)
     if not (low < value < high if strict else low <= value <= high):
         ends = "strictly between" if strict else "between"
         raise ValueError(f"{name}: expected a number {ends} {low:g} and {high:g}, got {value}")
@@ -29,11 +28,10 @@ def _real(name: str, value, low: float, high: float, strict: bool = False) -> fl
 
 def _count(name: str, value, least: int) -> int:
     """`value` as a Python integer of at least `least`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}: expected an integer, got {value!r} of type {type(value).__name__}")
+    value = as_index(value, name, -(2**63), 2**63)
     if value < least:
         raise ValueError(f"{name}: expected at least {least}, got {value}")
-    return int(value)
+    return value
 
 
 def _shares(name: str, values, cells: int | None = None) -> np.ndarray:

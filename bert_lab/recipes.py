@@ -9,19 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .masking import BERT_SPLIT, IGNORE, as_flags, as_ids, as_probability, as_split, mlm_mask
-from .rng import PCG32, as_index, sample_categorical
+from .masking import BERT_SPLIT, IGNORE, as_split, checked, mlm_mask
+from .rng import PCG32, sample_categorical
 
 
 def _checked(ids, special_mask, mask_id, vocab, p, rng, split):
-    """ids, special, mask_id, vocab, p and split, checked as `mlm_mask` checks them."""
+    """What `masking.checked` returns; and the generator must be a PCG32."""
     if not isinstance(rng, PCG32):
         raise TypeError(f"rng: expected a PCG32, got {type(rng).__name__}")
-    vocab = as_index(vocab, "vocab", 1, 2**32)
-    ids = as_ids(ids, vocab)
-    special = as_flags(special_mask, "special_mask", ids.shape)
-    mask_id = as_index(mask_id, "mask_id", 0, vocab)
-    return ids, special, mask_id, vocab, as_probability(p, "p"), as_split(split)
+    return checked(ids, special_mask, mask_id, vocab, p, rng, split)
 
 
 def exact_count(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG32, *, split=BERT_SPLIT):

@@ -189,7 +189,7 @@ def encoder_row() -> Row:
 
 
 def import_row() -> Row:
-    """`import bert_lab` in a fresh Python, less what starting Python takes on both sides."""
+    """`import bert_lab` in a fresh Python, whose start is part of both sides."""
 
     def importing(name: str):
         return lambda: subprocess.run([sys.executable, "-c", f"import {name}"], check=True)

@@ -208,7 +208,7 @@ ARROWS = {
     "weightfiles": set(),
     "checkpoint": {"model", "weightfiles"},
     "palette": set(),
-    "rates": set(),
+    "rates": {"masking"},
     "recipes": {"masking"},
     "figures": {"palette", "rates"},
     "assets": {"wordpiece", "masking"},

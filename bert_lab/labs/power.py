@@ -7,7 +7,8 @@ import numpy as np
 
 from bert_lab import figures
 from bert_lab.labs.base import Lab
-from bert_lab.rates import BERT_SPLIT, exact_shares, power, power_curve, required_picks, tokens_for
+from bert_lab.masking import BERT_SPLIT
+from bert_lab.rates import exact_shares, power, power_curve, required_picks, tokens_for
 from bert_lab.recipes import WRONG
 
 VOCAB = 30522  # of BERT's English uncased vocabulary
