@@ -200,6 +200,39 @@ class PCG32:
         return f"<PCG32 state=0x{self._state:016x} stream={self._inc >> 1}>"
 
 
+def _mix64(z: int) -> int:
+    """One step of SplitMix64 from the state z: a bijection of 64 bits that scatters neighboring numbers."""
+    z = z + 0x9E3779B97F4A7C15 & _M64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _M64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & _M64
+    return z ^ z >> 31
+
+
+def example_stream(seed: int, epoch: int, index: int) -> PCG32:
+    """The generator that masks example number `index` in an epoch, whoever asks for it and when.
+
+    Its draws depend on nothing else: not on the batch, the order, the worker or the rank, nor on what was
+    drawn before. Each example has a stream of its own, and starts at another place of it in each epoch.
+
+    Args:
+        seed: of the whole run; 0 <= seed < 2^64.
+        epoch: 0 <= epoch < 2^63.
+        index: the example's place in its dataset; 0 <= index < 2^63.
+
+    Raises:
+        TypeError: an argument is not an integer.
+        ValueError: an argument is out of range.
+
+    Source: the masking contract, section 5; the mixing step is SplitMix64's (Steele, Lea and Flood, "Fast
+    Splittable Pseudorandom Number Generators", 2014, with the constants of Vigna's C code).
+    """
+    seed = as_index(seed, "seed", 0, 2**64)
+    epoch = as_index(epoch, "epoch", 0, 2**63)
+    index = as_index(index, "index", 0, 2**63)
+    key = _mix64(_mix64(_mix64(seed) + epoch) + index)
+    return PCG32(key, stream=index)
+
+
 class ScriptedDraws:
     """A generator that hands out listed values, for examples worked by hand and for tests.
 

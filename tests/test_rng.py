@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import SlowPCG32, slow_categorical, slow_normals
+from oracles import SlowPCG32, slow_categorical, slow_example_stream, slow_normals, slow_splitmix64
 
 from bert_lab import PCG32, ScriptedDraws, normal_init, sample_categorical
-from bert_lab.rng import _BLOCK
+from bert_lab.rng import _BLOCK, _mix64, example_stream
 
 seeds = st.integers(0, 2**64 - 1)
 streams = st.integers(0, 2**63 - 1)
@@ -161,6 +161,82 @@ def test_out_of_range_is_refused_and_named(call, value):
 def test_numpy_integers_are_integers():
     assert PCG32(np.uint64(2**64 - 1), np.int8(5)) == PCG32(2**64 - 1, 5)
     assert PCG32(1).below(np.int32(40)) == PCG32(1).below(40)
+
+
+# --- example_stream
+
+LARGEST = (2**64 - 1, 2**63 - 1, 2**63 - 1)
+
+
+def test_the_mixing_step_is_that_of_splitmix64():
+    # The first outputs from the states 0 and 1234567, as published with the generator.
+    assert _mix64(0) == 0xE220A8397B1DCDAF
+    outputs, state = [], 1234567
+    for _ in range(5):
+        state, output = slow_splitmix64(state)
+        outputs.append(output)
+    assert outputs == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+    assert _mix64(1234567) == outputs[0]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "state", "words"),
+    [
+        ((0, 0, 0), 0xC411EDB3A9F1EDAB, [0x3B96FA82, 0x8029505D, 0xD1FDA2CB]),
+        ((0, 0, 1), 0x5C480403B6C93231, [0x46D1204C, 0x3926101F, 0x8856113F]),
+        ((0, 1, 0), 0x3F0D9EB57B542FF3, [0x87C3645D, 0xC9DC0B60, 0xF6B204BD]),
+        ((1, 0, 0), 0x1FDB0F2617CFEC75, [0x5F6C2343, 0x40947BC3, 0x28160A9B]),
+        ((42, 3, 1000), 0x5326C748C30A7F32, [0xB99369C, 0x6AD4CD80, 0x35A9CE04]),
+        (LARGEST, 0x3C19ABE7C7472258, [0x6B066938, 0x8FC0C55D, 0x484021AA]),
+    ],
+)
+def test_golden_example_streams(numbers, state, words):
+    rng = example_stream(*numbers)
+    assert type(rng) is PCG32
+    assert (rng.state, rng.inc) == (state, 2 * numbers[2] + 1)
+    assert rng.block(3).tolist() == words
+
+
+@given(seeds, streams, streams)
+def test_example_streams_follow_the_specification(seed, epoch, index):
+    rng, slow = example_stream(seed, epoch, index), slow_example_stream(seed, epoch, index)
+    assert (rng.state, rng.inc) == (slow.state, slow.inc)
+
+
+def test_each_example_and_epoch_has_draws_of_its_own():
+    few = range(12)
+    starts = {tuple(example_stream(s, e, i).block(2).tolist()) for s in few for e in few for i in few}
+    assert len(starts) == 12**3
+
+
+def test_example_streams_are_uniform_across_examples_and_epochs():
+    from scipy import stats
+
+    for numbers in ([(7, 0, i) for i in range(3000)], [(7, e, 5) for e in range(3000)]):
+        first, second = np.array([example_stream(*n).block(2) for n in numbers]).T * 2.0**-32
+        assert stats.kstest(first, "uniform").pvalue > 0.001
+        assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 4 / math.sqrt(3000)
+        assert abs(np.corrcoef(first, second)[0, 1]) < 4 / math.sqrt(3000)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_example_stream_refuses_what_are_no_numbers_of_examples(place):
+    name = ("seed", "epoch", "index")[place]
+    for value in (1.0, "1", None, True, np.array([1, 2])):
+        with pytest.raises(TypeError, match=f"{name}: expected an integer, got"):
+            example_stream(*[value if i == place else 0 for i in range(3)])
+    for value in (-1, LARGEST[place] + 1):
+        with pytest.raises(ValueError, match=f"{name}: expected an integer from 0 to .*, got {value}"):
+            example_stream(*[value if i == place else 0 for i in range(3)])
+    assert example_stream(*[np.int32(i == place) for i in range(3)]) == example_stream(
+        *[int(i == place) for i in range(3)]
+    )
 
 
 # --- ScriptedDraws
