@@ -133,8 +133,7 @@ class BertEncoder(nn.Module):
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
-        rng = rng or PCG32(0)
-        self.config = checked(config)
+        self.config, rng = checked(config), rng or PCG32(0)
         self.word, self.position, self.token_type = (
             drawn(nn.Embedding, rows, config.d_model, rng=rng)
             for rows in (config.vocab, config.max_len, config.type_vocab)
@@ -187,8 +186,7 @@ class BertForMLM(nn.Module):
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
-        self.config = checked(config)
-        rng = rng or PCG32(0)
+        self.config, rng = checked(config), rng or PCG32(0)
         self.encoder = BertEncoder(config, rng)
         self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng=rng)
         self.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
@@ -221,11 +219,15 @@ class BertForMLM(nn.Module):
         places, targets = labelled(labels, rows, self.config.vocab)
         return rows.unpack(logits), mean_cross_entropy(logits.index_select(0, places), targets)
 
-    def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
-        """The loss of `forward`, and its gradients, with logits computed at the labelled positions alone."""
-        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask)
+    def masked_logits(self, ids, token_type_ids=None, attn_mask=None, labels=None, *, allowed=None):
+        """Logits [M, V] at the M labelled positions alone, and the labels [M]; `allowed`: see `BertLayer`."""
+        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask, allowed)
         places, targets = labelled(labels, rows, self.config.vocab)
-        return mean_cross_entropy(self.head(self.encoder.run(h, rows, allowed, places)), targets)
+        return self.head(self.encoder.run(h, rows, allowed, places)), targets
+
+    def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
+        """The loss of `forward`, and its gradients, by `masked_logits`."""
+        return mean_cross_entropy(*self.masked_logits(ids, token_type_ids, attn_mask, labels))
 
 
 @contextlib.contextmanager
