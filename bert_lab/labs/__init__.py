@@ -22,6 +22,8 @@ _HOME = {
     "ClinicLab": "clinic",
     "admit": "clinic",
     "examine": "clinic",
+    "FillInLab": "fill_in",
+    "fill_one_by_one": "fill_in",
 }
 
 __all__ = list(_HOME)

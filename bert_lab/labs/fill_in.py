@@ -1,0 +1,220 @@
+"""Filling in blanks: the lab that adds words to the right of a blank, and blanks filled one by one."""
+
+import dataclasses
+import html
+import re
+
+import ipywidgets as widgets
+
+from bert_lab.labs.base import Lab
+from bert_lab.model import BertForMLM, fill_mask, looking
+from bert_lab.palette import BLUE
+from bert_lab.wordpiece import special_ids
+
+BLANK = "[MASK]"
+TEXT = "The [MASK] statement is used to import modules."
+ORDERS = ("all at once", "left to right", "most certain first")
+
+
+# ---- many blanks
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One blank that was filled: its place in the row, what was put there, and how sure the model was."""
+
+    place: int
+    piece: str
+    probability: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Filled:
+    """A row without blanks: its ids, its text, and the steps in the order in which they were taken."""
+
+    ids: list[int]
+    text: str
+    steps: list[Step]
+
+
+def fill_one_by_one(model, tok, text, order: str = "most certain first") -> Filled:
+    """Fill every [MASK] of a text with the likeliest piece, and look again after each one.
+
+    text: a string, or a row of ids. order: one of `ORDERS`. "left to right" fills the first blank that is
+    left, "most certain first" the one whose best piece is likeliest, and "all at once" looks a single time.
+    No special token is ever filled in.
+
+    Raises TypeError if `model` is no BertForMLM; ValueError for another order, for a text without [MASK] or
+    too long for the model.
+    """
+    if not isinstance(model, BertForMLM):
+        raise TypeError(f"model: expected a BertForMLM, got {type(model).__name__}")
+    if order not in ORDERS:
+        raise ValueError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
+    ids = tok.encode(text) if isinstance(text, str) else [int(i) for i in text]
+    left = [t for t, piece in enumerate(ids) if piece == tok.mask_id]  # the blanks that are left
+    if not left:
+        raise ValueError(f"text: expected at least one [MASK], got {text!r}")
+    steps = []
+    with looking(model):
+        while left:
+            probabilities = model([ids])[0][0, left].softmax(-1)[:, : tok.vocab_size]  # [blanks, V]
+            probabilities[:, special_ids(tok)] = 0
+            chances, pieces = (part.tolist() for part in probabilities.max(-1))
+            first = chances.index(max(chances)) if order == "most certain first" else 0
+            for n in range(len(left)) if order == "all at once" else [first]:
+                ids[left[n]] = pieces[n]
+                steps.append(Step(left[n], tok.tokens([pieces[n]])[0], chances[n]))
+            left = [t for t in left if ids[t] == tok.mask_id]
+    return Filled(ids, tok.decode(ids, skip_special=True), steps)
+
+
+# ---- the lab
+
+
+class FillInLab(Lab):
+    """Type a sentence with [MASK], see the best pieces, and see them change as words to its right are added.
+
+    model: a `BertForMLM`, with `tok`, its tokenizer. text: the sentence, with at least one [MASK]. words: how
+    many of the words to the right of the blank are shown at first, by default all. word: one whose
+    probability is shown wherever it stands. top_k: how many pieces are shown.
+
+    `text`, `blank` (from 1), `words` and `word` are what the controls say, to be read; `shown` is the part of
+    the text that the model sees, `best` its `top_k` pieces with their probabilities, best first, and
+    `watched` is (probability, rank from 1) of the watched word. The last three are None without an answer.
+    """
+
+    def __init__(
+        self, model, tok, text: str = TEXT, *, words: int | None = None, word: str = "", top_k: int = 5
+    ):
+        self.model, self.tok, self.top_k = model, tok, top_k
+        look = {"style": {"description_width": "160px"}}
+        wide = widgets.Layout(width="100%", max_width="100%")
+        middle = widgets.Layout(width="560px", max_width="100%")
+        self.box = widgets.Text(
+            text, description="sentence", continuous_update=False, layout=wide, style=look["style"]
+        )
+        self.blank_menu = widgets.Dropdown(options=[1], description="blank", layout=middle, **look)
+        self.words_slider = widgets.IntSlider(
+            0, min=0, max=1, description="words to its right", layout=middle, **look
+        )
+        self.word_box = widgets.Text(
+            word, description="watch a word", continuous_update=False, layout=middle, **look
+        )
+        self.answer = widgets.HTML("")
+        super().__init__(
+            "Fill-in lab",
+            f"Write `{BLANK}` for a blank, press Enter, and add the words to its right one by one.",
+            [self.box, self.blank_menu, self.words_slider, self.word_box],
+            [self.answer],
+        )
+        self.shown = self.best = self.watched = None
+        self.box.observe(self._new_text, names="value")
+        self.blank_menu.observe(self._new_blank, names="value")
+        self.watch(self.words_slider, self.word_box)
+        self._new_text()
+        if words is not None:
+            self.words_slider.value = words
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self.box.value
+
+    @property
+    def blank(self) -> int:
+        """Which blank is asked, from 1."""
+        return self.blank_menu.value
+
+    @property
+    def words(self) -> int:
+        """How many of the words to the right of the blank are shown."""
+        return self.words_slider.value
+
+    @property
+    def word(self) -> str:
+        """The word that is watched."""
+        return self.word_box.value.strip()
+
+    def right_ends(self) -> list[int]:
+        """Where the text may be cut: after the blank, and after each word to its right; [] without a blank.
+
+        Words are what spaces part, so that a full stop belongs to the word before it.
+        """
+        blanks = [match.end() for match in re.finditer(re.escape(BLANK), self.text)]
+        if not blanks:
+            return []
+        end = blanks[self.blank - 1]
+        return [end, *(match.end() for match in re.finditer(r"\S+", self.text) if match.end() > end)]
+
+    def _new_text(self, _change=None) -> None:
+        """Offer the blanks of this text, and ask for its first one."""
+        self.blank_menu.options = [n + 1 for n in range(max(1, self.text.count(BLANK)))]
+        self.blank_menu.disabled = len(self.blank_menu.options) == 1
+        self._new_blank()
+
+    def _new_blank(self, _change=None) -> None:
+        """Offer as many words as stand to the right of this blank, and show all of them."""
+        most = max(0, len(self.right_ends()) - 1)
+        self.words_slider.max = max(1, most)  # a slider cannot be drawn without any room
+        self.words_slider.disabled = most == 0
+        self.words_slider.value = most
+        self.refresh()
+
+    def draw(self) -> None:
+        """Ask the model for the blank and show its best pieces as bars."""
+        self.shown = self.best = self.watched = None
+        self.answer.value = ""
+        ends = self.right_ends()
+        if not ends:
+            raise ValueError(f"sentence: expected at least one {BLANK}, got {self.text!r}")
+        shown = self.text[: ends[min(self.words, len(ends) - 1)]]
+        pieces = fill_mask(self.model, self.tok, shown, self.tok.vocab_size)[self.blank - 1]
+        self.shown, self.best = shown, pieces[: self.top_k]
+        self.watched = self._find(pieces)
+        self.answer.value = f'<div role="status">{self._table()}</div>'
+
+    def _find(self, pieces) -> tuple[float, int] | None:
+        """(probability, rank) of the watched word; None without a word, or if it is no single piece."""
+        ids = self.tok.encode(self.word)[1:-1]
+        if len(ids) != 1:
+            return None
+        (word,) = self.tok.tokens(ids)
+        return next((chance, rank) for rank, (piece, chance) in enumerate(pieces, 1) if piece == word)
+
+    def watching(self) -> str:
+        """What is said of the watched word, in a sentence; empty if none is watched."""
+        if not self.word or self.best is None:
+            return ""
+        if self.watched is None:
+            return f"{self.word} is no single piece of the vocabulary."
+        chance, rank = self.watched
+        return f"{self.word}: {chance:.4f}, number {rank} of {self.tok.vocab_size}."
+
+    def _table(self) -> str:
+        body = ""
+        for piece, chance in self.best:
+            bar = f"display:inline-block;height:.8em;width:{24 * chance:.2f}em;background:{BLUE}"
+            body += (
+                f'<tr><th scope="row"><code>{html.escape(piece)}</code></th><td>{chance:.4f}</td>'
+                f'<td style="width:25em"><span aria-hidden="true" style="{bar}"></span></td></tr>'
+            )
+        return (
+            f"<div>The model sees: <code>{html.escape(self.shown)}</code></div><table><tr>"
+            '<th scope="col">piece</th><th scope="col">probability</th><th scope="col"></th></tr>'
+            f"{body}</table><div>{html.escape(self.watching())}</div>"
+        )
+
+    def said(self) -> str:
+        """The answer in a line, without digits, which are the model's own."""
+        if self.best is None:
+            return "no answer"
+        return f"{self.shown} -> {self.best[0][0]}"
+
+    def as_text(self) -> str:
+        """What the model sees, and its best piece."""
+        return f"{super().as_text()}\n{self.said()}"
+
+    def as_html(self) -> str:
+        """What the model sees, and its best piece."""
+        return f"{super().as_html()}<p><code>{html.escape(self.said())}</code></p>"

@@ -1,0 +1,233 @@
+"""The fill-in lab, and blanks filled one by one: against a small random model that is asked by hand."""
+
+import html
+
+import pytest
+import torch
+
+from bert_lab import PCG32, BertConfig, BertForMLM, fill_mask
+from bert_lab.labs import fill_in as module
+from bert_lab.labs.fill_in import ORDERS, FillInLab, fill_one_by_one
+from bert_lab.wordpiece import WordPieceTokenizer, special_ids
+
+WORDS = ["red", "white", "wine", "ink", "bread", "##s", "and", ".", "<"]
+TOK = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
+SENTENCE = "Red [MASK] and white [MASK] and bread."
+
+
+def make_model(vocab=TOK.vocab_size, seed=3):
+    model = BertForMLM(BertConfig(vocab, 12, 16, 2, 1, 32, dropout=0.5), PCG32(seed))
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights *= 25 if weights.dim() == 2 else 1
+    return model.eval()
+
+
+MODEL = make_model()
+
+
+def ask(ids, place):
+    """The probabilities of the pieces at one place, those of special tokens set to 0."""
+    with torch.no_grad():
+        chances = MODEL([ids])[0][0, place].softmax(-1)
+    return [0.0 if i in special_ids(TOK) else float(chance) for i, chance in enumerate(chances)]
+
+
+# ---- many blanks
+
+
+def by_hand(ids, order):
+    """Slowly: ask for each blank by itself, fill one, and begin again."""
+    ids, taken = list(ids), []
+    while TOK.mask_id in ids:
+        blanks = [t for t, i in enumerate(ids) if i == TOK.mask_id]
+        said = {t: max((chance, -i) for i, chance in enumerate(ask(ids, t))) for t in blanks}
+        place = blanks[0] if order == "left to right" else max(blanks, key=lambda t: said[t][0])
+        chance, negative = said[place]
+        ids[place] = -negative
+        taken.append((place, TOK.vocab[-negative], chance))
+    return ids, taken
+
+
+@pytest.mark.parametrize("order", ORDERS[1:])
+def test_one_by_one_is_what_asking_again_and_again_gives(order):
+    rows = [[2, 4, 4, 4, 4, 4, 3], [2, 5, 4, 11, 6, 4, 11, 9, 12, 3], [2, 4, 3]]
+    for row in rows:
+        before = list(row)
+        filled = fill_one_by_one(MODEL, TOK, row, order)
+        ids, taken = by_hand(row, order)
+        assert filled.ids == ids and row == before
+        assert [(s.place, s.piece) for s in filled.steps] == [(place, piece) for place, piece, _ in taken]
+        assert [s.probability for s in filled.steps] == pytest.approx([chance for *_, chance in taken])
+        assert filled.text == TOK.decode(ids, skip_special=True)
+
+
+def test_the_orders_differ_somewhere():
+    row = [2, 4, 4, 4, 4, 4, 3]
+    places = {order: [s.place for s in fill_one_by_one(MODEL, TOK, row, order).steps] for order in ORDERS}
+    assert places["all at once"] == places["left to right"] == [1, 2, 3, 4, 5]
+    assert places["most certain first"] != [1, 2, 3, 4, 5] and set(places["most certain first"]) == {
+        *range(1, 6)
+    }
+    assert len({tuple(fill_one_by_one(MODEL, TOK, row, order).ids) for order in ORDERS}) > 1
+
+
+def test_all_at_once_looks_a_single_time(monkeypatch):
+    ids = TOK.encode(SENTENCE)
+    looks = []
+    forward = BertForMLM.forward
+    monkeypatch.setattr(BertForMLM, "forward", lambda self, x: looks.append(x) or forward(self, x))
+    filled = fill_one_by_one(MODEL, TOK, SENTENCE, "all at once")
+    assert len(looks) == 1
+    for step in filled.steps:
+        chances = ask(ids, step.place)
+        assert step.probability == pytest.approx(max(chances))
+        assert filled.ids[step.place] == chances.index(max(chances))
+    assert [step.place for step in filled.steps] == [2, 5]
+
+
+def test_no_special_token_is_filled_in_and_none_beyond_the_vocabulary():
+    model = make_model(TOK.vocab_size + 3)
+    with torch.no_grad():
+        model.decoder_bias[special_ids(TOK)] += 50
+        model.decoder_bias[-3:] += 60
+    for order in ORDERS:
+        filled = fill_one_by_one(model, TOK, "[MASK] [MASK]", order)
+        assert all(len(special_ids(TOK)) <= i < TOK.vocab_size for i in filled.ids[1:3])
+        assert "[" not in filled.text
+
+
+def test_a_model_in_training_fills_without_dropout_and_stays_in_training():
+    model = make_model().train()
+    assert fill_one_by_one(model, TOK, SENTENCE) == fill_one_by_one(MODEL, TOK, SENTENCE)
+    assert model.training
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ((MODEL.encoder, TOK, SENTENCE), TypeError, "expected a BertForMLM, got BertEncoder"),
+        (
+            (MODEL, TOK, SENTENCE, "backwards"),
+            ValueError,
+            "one of all at once, left to right, most certain first, got 'backwards'",
+        ),
+        ((MODEL, TOK, "red wine"), ValueError, r"at least one \[MASK\], got 'red wine'"),
+        ((MODEL, TOK, [2, 3]), ValueError, r"at least one \[MASK\], got \[2, 3\]"),
+        ((MODEL, TOK, "[MASK] " * 20), ValueError, "T <= 12"),
+    ],
+)
+def test_what_it_refuses(arguments, error, said):
+    with pytest.raises(error, match=said):
+        fill_one_by_one(*arguments)
+
+
+# ---- the lab
+
+
+@pytest.fixture
+def lab():
+    lab = FillInLab(MODEL, TOK, SENTENCE)
+    yield lab
+    assert lab.error.value == ""
+
+
+def test_what_it_starts_with(lab):
+    assert (lab.text, lab.blank, lab.words, lab.word) == (SENTENCE, 1, 5, "")
+    assert lab.shown == SENTENCE
+    assert lab.best == fill_mask(MODEL, TOK, SENTENCE)[0]
+    assert lab.watched is None and lab.watching() == ""
+    for piece, chance in lab.best:
+        assert f"<code>{piece.replace('<', '&lt;')}</code></th><td>{chance:.4f}</td>" in lab.answer.value
+        assert f"width:{24 * chance:.2f}em" in lab.answer.value
+    assert 'role="status"' in lab.answer.value
+
+
+def test_words_are_added_one_by_one(lab):
+    seen = []
+    for words in range(6):
+        lab.words_slider.value = words
+        assert lab.best == fill_mask(MODEL, TOK, lab.shown)[0]
+        assert f"<code>{lab.shown}</code>" in lab.answer.value
+        seen.append(lab.shown)
+    assert seen == [
+        "Red [MASK]",
+        "Red [MASK] and",
+        "Red [MASK] and white",
+        "Red [MASK] and white [MASK]",
+        "Red [MASK] and white [MASK] and",
+        SENTENCE,
+    ]
+
+
+def test_the_other_blank(lab):
+    lab.words_slider.value = 2
+    lab.blank_menu.value = 2
+    assert lab.blank == 2 and lab.words == lab.words_slider.max == 2
+    assert lab.best == fill_mask(MODEL, TOK, SENTENCE)[1]
+    lab.words_slider.value = 0
+    assert lab.shown == "Red [MASK] and white [MASK]"
+    assert lab.best == fill_mask(MODEL, TOK, lab.shown)[1]
+
+
+def test_another_sentence_brings_its_own_words(lab):
+    assert lab.blank_menu.options == (1, 2) and not lab.blank_menu.disabled
+    lab.blank_menu.value = 2
+    lab.box.value = "bread and [MASK]"
+    assert lab.blank == 1 and lab.blank_menu.options == (1,) and lab.blank_menu.disabled
+    assert lab.words == 0 and lab.words_slider.disabled and lab.words_slider.max == 1
+    assert lab.shown == "bread and [MASK]" and lab.best == fill_mask(MODEL, TOK, lab.shown)[0]
+    lab.box.value = "[MASK]. Red  wine"
+    assert lab.words == lab.words_slider.max == 3 and not lab.words_slider.disabled
+    lab.words_slider.value = 1
+    assert lab.shown == "[MASK]."
+    lab.words_slider.value = 3
+    assert lab.shown == "[MASK]. Red  wine"
+
+
+def test_a_word_is_watched_wherever_it_stands():
+    lab = FillInLab(MODEL, TOK, SENTENCE, words=1, word=" Ink ", top_k=2)
+    assert lab.words == 1 and len(lab.best) == 2 and lab.word == "Ink"
+    every = fill_mask(MODEL, TOK, "Red [MASK] and", TOK.vocab_size)[0]
+    rank = [piece for piece, _ in every].index("ink")
+    assert lab.watched == (every[rank][1], rank + 1)
+    assert lab.watching() == f"Ink: {every[rank][1]:.4f}, number {rank + 1} of {TOK.vocab_size}."
+    assert lab.watching() in lab.answer.value
+    lab.word_box.value = "wines"
+    assert lab.watched is None and lab.watching() == "wines is no single piece of the vocabulary."
+    assert lab.watching() in lab.answer.value
+
+
+def test_what_is_typed_is_text_and_no_markup():
+    lab = FillInLab(MODEL, TOK, "< <b>[MASK]</b>", word="<i>")
+    assert "<b>[" not in lab.answer.value and "&lt;b&gt;[MASK]" in lab.answer.value
+    assert "<i>" not in lab.answer.value and "<b>[" not in lab.as_html()
+
+
+def test_what_a_notebook_stores_is_the_same_every_time_and_has_no_digits(lab):
+    bundle, other = lab._repr_mimebundle_(), FillInLab(MODEL, TOK, SENTENCE)._repr_mimebundle_()
+    for kind in ("text/plain", "text/html"):
+        assert bundle[kind] == other[kind]
+        assert not any(c.isdigit() for c in bundle[kind])
+    assert lab.as_text().endswith(f"\n{SENTENCE} -> {lab.best[0][0]}")
+
+
+def test_a_sentence_without_a_blank_shows_inside_and_the_lab_goes_on(lab):
+    lab.box.value = "red wine"
+    assert html.escape("expected at least one [MASK], got 'red wine'") in lab.error.value
+    assert lab.best is None and lab.answer.value == "" and lab.words_slider.disabled
+    assert lab.watching() == "" and "no answer" in lab.as_text() and "no answer" in lab.as_html()
+    lab.box.value = "[MASK] " * 20
+    assert html.escape("T <= 12") in lab.error.value
+    lab.box.value = "red [MASK]"
+    assert lab.error.value == "" and lab.best is not None
+
+
+def test_it_can_be_used_from_the_keyboard(lab):
+    controls = [lab.box, lab.blank_menu, lab.words_slider, lab.word_box]
+    assert all(control.description and control.tabbable is not False for control in controls)
+    assert not lab.box.continuous_update and not lab.word_box.continuous_update
+
+
+def test_the_default_sentence_has_a_blank():
+    assert module.BLANK in module.TEXT
