@@ -48,24 +48,8 @@ def mlm_batch(
     """
     specials = special_ids(tok)
     rows = split_pairs(texts)
-    if not rows:
-        raise ValueError("texts: expected at least one text, got none")
-    max_len = as_index(max_len, "max_len", -(2**63), 2**63)
-    least = 1 + max(len(row) for row in rows)
-    if max_len < least:
-        raise ValueError(
-            f"max_len: expected at least {least}, for [CLS] and each [SEP] of a row, got {max_len}"
-        )
-    plain = iter(tok.encode_plain(list(chain.from_iterable(rows))))
-    flat, firsts, lengths = [], [], []  # all rows end to end; where each row's first text ends, and the row
-    for row in rows:
-        first, *second = _truncate([next(plain) for _ in row], max_len)
-        start = len(flat)
-        flat += [tok.cls_id, *first, tok.sep_id]
-        firsts.append(len(flat) - start)
-        for pieces in second:
-            flat += [*pieces, tok.sep_id]
-        lengths.append(len(flat) - start)
+    max_len = as_room(max_len, rows)
+    flat, firsts, lengths = encode_rows(tok, rows, max_len)
 
     columns = np.arange(max(lengths))  # [T]
     real = columns < np.array(lengths)[:, None]  # [B, T]
@@ -80,6 +64,36 @@ def mlm_batch(
         "attention_mask": real.astype(np.int64),
         "labels": labels,
     }
+
+
+def as_room(max_len, rows: list[tuple[str, ...]]) -> int:
+    """`max_len` as an int that leaves room for the special tokens of these rows; ValueError for no rows."""
+    if not rows:
+        raise ValueError("texts: expected at least one text, got none")
+    max_len = as_index(max_len, "max_len", -(2**63), 2**63)
+    least = 1 + max(len(row) for row in rows)
+    if max_len < least:
+        raise ValueError(
+            f"max_len: expected at least {least}, for [CLS] and each [SEP] of a row, got {max_len}"
+        )
+    return max_len
+
+
+def encode_rows(
+    tok: WordPieceTokenizer, rows: list[tuple[str, ...]], max_len: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Ids of all rows end to end, each cut to `max_len`; where each row's first text ends; and its length."""
+    plain = iter(tok.encode_plain(list(chain.from_iterable(rows))))
+    flat, firsts, lengths = [], [], []
+    for row in rows:
+        first, *second = _truncate([next(plain) for _ in row], max_len)
+        start = len(flat)
+        flat += [tok.cls_id, *first, tok.sep_id]
+        firsts.append(len(flat) - start)
+        for pieces in second:
+            flat += [*pieces, tok.sep_id]
+        lengths.append(len(flat) - start)
+    return flat, firsts, lengths
 
 
 def _truncate(sides: list[list[int]], max_len: int) -> list[list[int]]:

@@ -134,7 +134,7 @@ class WordPieceTokenizer:
         size = _check_size("vocab_size", vocab_size)
         lines = _check_texts(texts)
         for i, line in enumerate(lines):
-            _check_text(f"texts[{i}]", line)
+            check_text(f"texts[{i}]", line)
         if not lines:
             raise ValueError("expected texts to learn from, got none")
         backend = _backend(models.WordPiece(unk_token="[UNK]"), lowercase, None, True)
@@ -186,10 +186,10 @@ class WordPieceTokenizer:
         An empty pair is a pair too, and has a [SEP] of its own.
         Anything but strings raises TypeError; a lone surrogate, which is not a character, raises ValueError.
         """
-        _check_text("text", text)
+        check_text("text", text)
         if pair is None:
             return self.encode_batch([text])[0]
-        _check_text("pair", pair)
+        check_text("pair", pair)
         return self.encode_batch([(text, pair)])[0]
 
     def encode_batch(self, texts: Iterable[str | tuple[str, str]]) -> list[list[int]]:
@@ -218,7 +218,7 @@ class WordPieceTokenizer:
             encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # what the library says of a string that is not Unicode text
             for i, text in enumerate(texts):
-                _check_text(f"texts[{i}]", text)
+                check_text(f"texts[{i}]", text)
             raise
         return [encoding.ids for encoding in encodings]
 
@@ -247,7 +247,7 @@ class WordPieceTokenizer:
         settings = {name: getattr(self, ours) for ours, name in _CONFIG_NAMES.items()}
         names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL_TOKENS}
         config = {"tokenizer_class": "BertTokenizer", **settings, **names}
-        _write_files(
+        write_files(
             Path(dir),
             {
                 "vocab.txt": "".join(f"{piece}\n" for piece in self._pieces),
@@ -349,7 +349,8 @@ def _check_texts(texts) -> list:
     return list(texts)
 
 
-def _check_text(name: str, text) -> None:
+def check_text(name: str, text) -> None:
+    """Raise TypeError for anything but a string, ValueError for one with a lone surrogate."""
     if not isinstance(text, str):
         raise TypeError(f"expected {name} to be a string, got {_describe(text)}")
     try:
@@ -364,7 +365,7 @@ def _check_pieces(vocab) -> list[str]:
         raise TypeError(f"expected a list of pieces, got {_describe(vocab)}")
     seen: dict[str, int] = {}
     for i, piece in enumerate(vocab):
-        _check_text(f"piece {i}", piece)
+        check_text(f"piece {i}", piece)
         if not piece or any(char in piece for char in " \t\r\n"):
             raise ValueError(f"expected pieces without spaces and line ends, got {piece!r} as piece {i}")
         if piece in seen:
@@ -485,7 +486,7 @@ def _is_added_token(entry) -> bool:
     )
 
 
-def _write_files(folder: Path, texts: dict[str, str]) -> None:
+def write_files(folder: Path, texts: dict[str, str]) -> None:
     """Write files into a folder, all or none: they are written next to it first, and then moved."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
