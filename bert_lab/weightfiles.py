@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -173,10 +173,7 @@ def write_together(folder: Path, config: str, tensors: Mapping[str, Tensor]) -> 
     work.mkdir()
     try:
         (work / CONFIG).write_bytes(config.encode())
-        try:
-            save_file(tensors, work / WEIGHTS, metadata={"format": "pt"})
-        except SafetensorError as error:  # which is no OSError
-            raise OSError(f"{folder}: the weights could not be written: {error}") from None
+        _save(tensors, work / WEIGHTS, {"format": "pt"}, f"{folder}: the weights")
         shutil.copymode(work / CONFIG, work / WEIGHTS)  # save_file makes it for the owner alone
         for name in (CONFIG, WEIGHTS):
             _flush(work / name)
@@ -189,6 +186,13 @@ def write_together(folder: Path, config: str, tensors: Mapping[str, Tensor]) -> 
             _take_the_place(work, folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _save(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str], what: str) -> None:
+    try:
+        save_file(tensors, path, metadata=metadata)
+    except SafetensorError as error:  # which is no OSError
+        raise OSError(f"{what} could not be written: {error}") from None
 
 
 def _flush(path: Path) -> None:
@@ -237,3 +241,41 @@ def _exchange(a: Path, b: Path) -> bool:
     renameat2 = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     return bool(renameat2) and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
+
+
+# ---- the state of a training: one file
+
+
+def write_state(path: Path, tensors: Mapping[str, Tensor], words: Mapping) -> None:
+    """Write tensors, and words that JSON can hold, as one file; the one before stays whole until this one is.
+
+    OSError where it cannot be written.
+    """
+    for other in path.parent.glob(f".{path.name}-*.partial"):  # what a killed process left
+        other.unlink(missing_ok=True)
+    work = path.parent / f".{path.name}-{secrets.token_hex(8)}.partial"
+    try:
+        _save(tensors, work, {"words": json.dumps(words)}, f"{path}: the state of the training")
+        _flush(work)
+        os.replace(work, path)
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def read_state(path: Path) -> tuple[dict[str, Tensor], dict]:
+    """What `write_state` wrote; ValueError for a damaged file."""
+    tensors, problem = read_file(path)
+    if problem:
+        raise ValueError(f"{path}: {problem.text}")
+    return tensors, read_words(path)
+
+
+def read_words(path: Path) -> dict:
+    """The words of `write_state` alone; ValueError for a damaged file."""
+    if fault := _fault(path):
+        raise ValueError(f"{path}: expected the state of a training, got {fault}")
+    with safe_open(path, framework="pt") as file:
+        words = (file.metadata() or {}).get("words")
+    if words is None:
+        raise ValueError(f"{path}: expected the state of a training, got a safetensors file without words")
+    return json.loads(words)
