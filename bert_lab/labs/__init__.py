@@ -23,7 +23,6 @@ _HOME = {
     "admit": "clinic",
     "examine": "clinic",
     "FillInLab": "fill_in",
-    "fill_one_by_one": "fill_in",
 }
 
 __all__ = list(_HOME)
