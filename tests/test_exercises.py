@@ -10,11 +10,18 @@ import exercises_ch02
 import exercises_ch04
 import exercises_ch06
 import exercises_ch07
+import exercises_ch08
 import pytest
 
 from bert_lab.labs.exercise import RIGHT, WRONG, find, verdict
 
-TABLES = {"ch02": exercises_ch02, "ch04": exercises_ch04, "ch06": exercises_ch06, "ch07": exercises_ch07}
+TABLES = {
+    "ch02": exercises_ch02,
+    "ch04": exercises_ch04,
+    "ch06": exercises_ch06,
+    "ch07": exercises_ch07,
+    "ch08": exercises_ch08,
+}
 ANSWERS = {name: answer for table in TABLES.values() for name, answer in table.ANSWERS.items()}
 MISTAKES = {name: mistakes for table in TABLES.values() for name, mistakes in table.MISTAKES.items()}
 
