@@ -60,12 +60,13 @@ def training_curves(history, levels: dict) -> BookFigure:
     return fig
 
 
-def hit_bars(panels: dict) -> BookFigure:
+def hit_bars(panels: dict, *, measured=()) -> BookFigure:
     """Shares of blanks that were hit, with their counts: a panel for each test, a bar for each reader.
 
     `panels` maps the name of a test, one to three, to the readers' results: a name to a pair (hits, blanks),
     one to eight readers, the same ones in each panel. The whisker is two standard deviations of a share, each
-    sqrt(a (1 - a) / blanks), to each side.
+    sqrt(a (1 - a) / blanks), to each side. `measured` names readers that were asked on this machine:
+    `fig.alt` says of them only whether they hit more than all others.
     """
     if not 1 <= len(panels) <= 3:
         raise ValueError(f"panels: expected one to three tests, got {len(panels)}")
@@ -102,7 +103,11 @@ def hit_bars(panels: dict) -> BookFigure:
                 count = f"{hits:,} of {blanks:,}"
                 text = f"{share:.3f}" if len(panels) > 1 else f"{share:.3f}  ({count})"
                 ax.text(share + 2 * sd + 0.015 * room, y, text, va="center", fontsize=11)
-                words.append(f"{name} {count}, {share:.3f}")
+                if name in measured:
+                    most = all(share > other / n for key, (other, n) in results.items() if key != name)
+                    words.append(f"{name} measured, {'' if most else 'not '}the most")
+                else:
+                    words.append(f"{name} {count}, {share:.3f}")
             ax.set(ylim=(len(names) - 0.5, -0.5), xlim=(0, 1.5 * room), xlabel="share of blanks hit")
             ax.set_xticks([tick for tick in ax.get_xticks() if 0 <= tick <= min(1, 1.5 * room)])
             if len(panels) > 1:

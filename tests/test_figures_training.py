@@ -93,6 +93,16 @@ def test_the_whisker_is_two_standard_deviations_to_each_side():
     plt.close(fig)
 
 
+def test_hit_bars_keep_what_was_measured_here_out_of_the_words():
+    fig = hit_bars(ONE, measured=["BERT"])
+    assert fig.alt == "Blanks that were hit. same blanks: unigram 5 of 100, 0.050; BERT measured, the most."
+    assert fig.axes[0].texts[1].get_text() == "0.500  (1,450 of 2,900)"
+    figures.png(fig)
+    fig = hit_bars({"test": {"a": (1, 2), "b": (1, 2)}}, measured=["b"])
+    assert fig.alt == "Blanks that were hit. test: a 1 of 2, 0.500; b measured, not the most."
+    plt.close(fig)
+
+
 def test_hit_bars_side_by_side():
     fig = MADE["hit_bars, two tests"]()
     left, right = fig.axes
