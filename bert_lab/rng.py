@@ -229,8 +229,11 @@ def example_stream(seed: int, epoch: int, index: int) -> PCG32:
     seed = as_index(seed, "seed", 0, 2**64)
     epoch = as_index(epoch, "epoch", 0, 2**63)
     index = as_index(index, "index", 0, 2**63)
-    key = _mix64(_mix64(_mix64(seed) + epoch) + index)
-    return PCG32(key, stream=index)
+    return PCG32(_example_key(seed, epoch, index), stream=index)
+
+
+def _example_key(seed: int, epoch: int, index: int) -> int:
+    return _mix64(_mix64(_mix64(seed) + epoch) + index)
 
 
 class ScriptedDraws:

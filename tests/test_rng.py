@@ -1,6 +1,7 @@
 """The generator against the C reference and a slow twin; what is sampled from it; bad input."""
 
 import copy
+import json
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from oracles import SlowPCG32, slow_categorical, slow_example_stream, slow_normals, slow_splitmix64
 
 from bert_lab import PCG32, ScriptedDraws, normal_init, sample_categorical
+from bert_lab.assets import make_masking_vectors
 from bert_lab.rng import _BLOCK, _mix64, example_stream
 
 seeds = st.integers(0, 2**64 - 1)
@@ -201,6 +203,18 @@ def test_golden_example_streams(numbers, state, words):
     assert type(rng) is PCG32
     assert (rng.state, rng.inc) == (state, 2 * numbers[2] + 1)
     assert rng.block(3).tolist() == words
+
+
+def test_golden_vectors_of_example_streams():
+    cases = json.loads(make_masking_vectors.PATH.read_text(encoding="utf-8"))["example_streams"]
+    assert len(cases) == 6
+    for case in cases:
+        seed, epoch, index = (int(case[f"{name}_hex"], 16) for name in ("seed", "epoch", "index"))
+        slow = slow_example_stream(seed, epoch, index)
+        rng = example_stream(seed, epoch, index)
+        assert PCG32(int(case["key_hex"], 16), index) == rng
+        assert rng.state == slow.state == int(case["first_state_hex"], 16)
+        assert rng.block(6).tolist() == [slow.next_u32() for _ in range(6)] == case["words"]
 
 
 @given(seeds, streams, streams)

@@ -1,5 +1,7 @@
 """Whole words against the slow specification, by hand, against piece-wise masking, and bad input."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from oracles import SlowPCG32, slow_mask_words
 
 from bert_lab import PCG32, ScriptedDraws, mlm_mask
+from bert_lab.assets import make_masking_vectors
 from bert_lab.masking import BERT_SPLIT
 from bert_lab.wholeword import mask_whole_words
 
@@ -111,6 +114,35 @@ def test_words_are_picked_at_the_rate_p_and_actions_at_the_split():
     # Each piece draws its own action: were they one action a word, no word would show two fates.
     mixed = ((shown == MASK).any(1) & (shown != MASK).any(1)).mean()
     assert abs(mixed - (1 - 0.8**4 - 0.2**4)) < 4 * np.sqrt(0.25 / picked)
+
+
+# --- golden vectors
+
+CASES = json.loads(make_masking_vectors.PATH.read_text(encoding="utf-8"))["whole_words"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_golden_cases(case):
+    names = ("ids", "special_mask", "continues", "mask_id", "vocab", "p")
+    rng, slow = PCG32(case["seed"], case["stream"]), SlowPCG32(case["seed"], case["stream"])
+    inputs, labels = mask_whole_words(*(case[name] for name in names), rng, split=case["split"])
+    assert (inputs.tolist(), labels.tolist()) == (case["inputs"], case["labels"])
+    assert rng.state == case["state"] == int(case["state_hex"], 16)
+
+    rows = [np.atleast_2d(case[name]).tolist() for name in names[:3]]
+    want = slow_mask_words(*rows, *(case[name] for name in names[3:]), slow, case["split"])
+    assert want == tuple(np.atleast_2d(case[name]).tolist() for name in ("inputs", "labels"))
+    assert slow.state == case["state"]
+
+
+def test_golden_cases_hold_picked_words_of_many_pieces():
+    labels, continues = (CASES[5][name] for name in ("labels", "continues"))
+    runs = [
+        (a >= 0 and b >= 0, c)
+        for row, flags in zip(labels, continues, strict=True)
+        for a, b, c in zip(row, row[1:], flags[1:], strict=False)
+    ]
+    assert (True, 1) in runs and (False, 0) in runs
 
 
 # --- what comes in and what goes out

@@ -2,7 +2,7 @@
 
     python -m bert_lab.assets.make_masking_vectors
 
-The readable loop of `bert_lab.masking` makes them, never its vectorised twin. The cases are few and small,
+Readable loops make them, never the vectorised twin in `bert_lab.masking`. The cases are few and small,
 and each is there for a reason that its name gives. Running the command again writes the same bytes.
 """
 
@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from bert_lab.masking import BERT_SPLIT, _mask_one_by_one
-from bert_lab.rng import PCG32, sample_categorical
+from bert_lab.rng import PCG32, _example_key, example_stream, sample_categorical
+from bert_lab.wholeword import mask_whole_words
 
 PATH = Path(__file__).with_name("masking_vectors.json")
 HAND = [2, 5, 6, 7, 3, 0]  # [CLS] the cat sat [SEP] [PAD]
@@ -152,12 +153,96 @@ def categorical_cases() -> list[dict]:
     return [{"weights": w, "u": u, "index": sample_categorical(w, u)} for w, us in edges for u in us]
 
 
+def example_stream_cases() -> list[dict]:
+    """Generators of single examples: what they are keyed by, the key, and what they give first."""
+    cases = []
+    for seed, epoch, index in (
+        (0, 0, 0),
+        (0, 0, 1),
+        (0, 1, 0),
+        (1, 0, 0),
+        (42, 3, 1000),
+        (2**64 - 1, 2**63 - 1, 2**63 - 1),
+    ):
+        rng = example_stream(seed, epoch, index)
+        cases.append(
+            {
+                "seed_hex": f"{seed:#018x}",
+                "epoch_hex": f"{epoch:#018x}",
+                "index_hex": f"{index:#018x}",
+                "key_hex": f"{_example_key(seed, epoch, index):#018x}",
+                "first_state_hex": f"{rng.state:#018x}",
+                "words": rng.block(6).tolist(),
+            }
+        )
+    return cases
+
+
+def _word_case(name, seed, ids, continues, *, vocab=40, p=0.15, split=BERT_SPLIT):
+    special_mask = np.isin(ids, (0, 1, 2, 3, 4))
+    rng = PCG32(seed)
+    inputs, labels = mask_whole_words(ids, special_mask, continues, 4, vocab, p, rng, split=split)
+    return {
+        "name": name,
+        "seed": seed,
+        "stream": 54,
+        "ids": ids,
+        "special_mask": special_mask.astype(int).tolist(),
+        "continues": continues,
+        "mask_id": 4,
+        "vocab": vocab,
+        "p": p,
+        "split": list(split),
+        "inputs": inputs.tolist(),
+        "labels": labels.tolist(),
+        "state": rng.state,
+        "state_hex": f"{rng.state:#018x}",
+    }
+
+
+def whole_word_cases() -> list[dict]:
+    """The masking of whole words: mask_whole_words' arguments, its results, and the generator's state."""
+    wide = _padded(400, [14, 10, 14, 3], 40)
+    flags = PCG32(401, 7)
+    continues = [[int(flags.below(5) < 2) for _ in row] for row in wide]
+    nothing, everything = ([[flag for _ in row] for row in wide] for flag in (0, 1))
+    sentence = [2, 5, 11, 12, 13, 6, 3]  # [CLS] the play ##ful ##ly cat [SEP]
+    return [
+        _word_case(
+            "a picked word of three pieces: [MASK], random, kept", 560, sentence, [0, 0, 0, 1, 1, 0, 0], p=0.5
+        ),
+        _word_case("a special token inside ends the word", 1, [11, 12, 4, 12, 13], [0, 1, 0, 1, 1], p=0.5),
+        _word_case("flags at special tokens are not read", 1, [11, 12, 4, 12, 13], [1, 1, 1, 1, 1], p=0.5),
+        _word_case(
+            "a row begins with a piece that continues", 0, [[11, 12], [12, 13]], [[0, 1], [1, 1]], p=0.5
+        ),
+        _word_case("a batch of four rows with padding", 42, wide, continues),
+        _word_case("the same batch, p = 0.5", 42, wide, continues, p=0.5),
+        _word_case("p = 1: every word is picked", 43, wide, continues, p=1.0),
+        _word_case("p = 0: one uniform a word and nothing else", 44, wide, continues, p=0.0),
+        _word_case("nothing continues: the same as masking pieces", 45, wide, nothing, p=0.5),
+        _word_case("everything continues: a word a row", 46, wide, everything, p=0.5),
+        _word_case("always random", 47, wide, continues, p=0.5, split=(0.0, 1.0, 0.0)),
+        _word_case(
+            "below rejects nearly half of all words",
+            48,
+            wide,
+            continues,
+            vocab=2**31 + 1,
+            p=0.5,
+            split=(0.1, 0.8, 0.1),
+        ),
+    ]
+
+
 def vectors_json() -> str:
     """The whole file: one case a line, so that a change shows as the cases that it changes."""
     sections = {
         "generators": generator_cases(),
         "categorical": categorical_cases(),
         "cases": masking_cases(),
+        "example_streams": example_stream_cases(),
+        "whole_words": whole_word_cases(),
     }
     parts = [f'  "about": {json.dumps(ABOUT)}']
     for name, rows in sections.items():
@@ -168,4 +253,4 @@ def vectors_json() -> str:
 
 if __name__ == "__main__":
     PATH.write_text(vectors_json(), encoding="utf-8")
-    print(f"{PATH.name}: {len(masking_cases())} masking cases")
+    print(f"{PATH.name}: {len(masking_cases()) + len(whole_word_cases())} masking cases")
