@@ -18,14 +18,14 @@ _FILLS = (("R", BLUE), ("M", VERMILLION), ("K", BLACK))  # the letters of palett
 def training_curves(history, levels: dict) -> BookFigure:
     """Loss and accuracy of a run, step by step: of each batch as a thin line, on held-out text as points.
 
-    `history` is what `pretrain` keeps: at least two dicts with `step`, `loss` and `accuracy`, and with
-    `held_out_loss` and `held_out_accuracy`, numbers or None; two of them at least have numbers. `levels` maps
-    the name of a line to a pair: a loss in nats to be drawn in the left panel, and an accuracy for the right.
+    `history` is what `pretrain` keeps: two or more dicts with `step`, `loss` and `accuracy`, of which two at
+    least have `held_out_loss` and `held_out_accuracy` too. `levels` maps the name of a line to a pair: a loss
+    in nats to be drawn in the left panel, and an accuracy for the right.
     """
     steps, loss, accuracy = (
         np.array([float(entry[name]) for entry in history]) for name in ("step", "loss", "accuracy")
     )
-    held = [entry for entry in history if entry["held_out_loss"] is not None]
+    held = [entry for entry in history if "held_out_loss" in entry]
     if len(steps) < 2 or len(held) < 2:
         raise ValueError(
             "history: expected two entries or more, two of them with held-out numbers,"

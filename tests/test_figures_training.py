@@ -14,14 +14,9 @@ from bert_lab.figures_training import hit_bars, reveal_curves, training_curves
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
 
-def entry(step, loss, accuracy, held_out_loss=None, held_out_accuracy=None):
-    return {
-        "step": step,
-        "loss": loss,
-        "accuracy": accuracy,
-        "held_out_loss": held_out_loss,
-        "held_out_accuracy": held_out_accuracy,
-    }
+def entry(step, loss, accuracy, *held_out):
+    names = ("held_out_loss", "held_out_accuracy")
+    return {"step": step, "loss": loss, "accuracy": accuracy, **dict(zip(names, held_out, strict=False))}
 
 
 HISTORY = [entry(0, 4.0, 0.0, 3.9, 0.01), entry(1, 3.0, 0.1), entry(2, 2.5, 0.2, 2.6, 0.18)]
