@@ -8,6 +8,7 @@ import importlib
 
 import exercises_ch02
 import exercises_ch04
+import exercises_ch05
 import exercises_ch06
 import exercises_ch07
 import exercises_ch08
@@ -18,6 +19,7 @@ from bert_lab.labs.exercise import RIGHT, WRONG, find, verdict
 TABLES = {
     "ch02": exercises_ch02,
     "ch04": exercises_ch04,
+    "ch05": exercises_ch05,
     "ch06": exercises_ch06,
     "ch07": exercises_ch07,
     "ch08": exercises_ch08,

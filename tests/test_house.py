@@ -214,6 +214,7 @@ ARROWS = {
     "rates": {"masking"},
     "recipes": {"masking"},
     "figures": {"palette", "rates"},
+    "figures_attention": {"figures", "palette"},
     "figures_training": {"figures", "palette"},
     "filling": {"model", "wordpiece"},
     "assets": {"wordpiece", "wholeword"},
@@ -224,7 +225,7 @@ ARROWS = {
     "cli": {"ladder"},
     "__main__": {"cli"},
     "lazy": set(),
-    "labs": CORE | {"palette", "rates", "recipes", "figures", "lazy"},
+    "labs": CORE | {"palette", "rates", "recipes", "figures", "lazy", "shipped"},
     "course": CORE,
 }
 

@@ -15,6 +15,7 @@ _HOME = {
     "BatchLab": "batch_lab",
     "BatchTable": "batch_lab",
     "batch_map": "batch_lab",
+    "AttentionLab": "attention_lab",
     "AttentionSteps": "attention_steps",
     "TwoBlanksLab": "two_blanks",
     "LadderLab": "ladder",
