@@ -56,7 +56,7 @@ def manual_corpus() -> Corpus:
 
     Another Python has another manual: the passages are those of the Python that runs this.
     """
-    return _corpus(manual_documents(), book_tokenizer())
+    return corpus_of(manual_documents(), book_tokenizer())
 
 
 def corpus_of_files(paths: Iterable[str | os.PathLike], vocab_size: int | None = None) -> Corpus:
@@ -78,7 +78,24 @@ def corpus_of_files(paths: Iterable[str | os.PathLike], vocab_size: int | None =
         raise ValueError(
             f"vocab_size: expected at most {tok.vocab_size}, which is all that this text gives, got {size}"
         )
-    return _corpus(documents, tok)
+    return corpus_of(documents, tok)
+
+
+def corpus_of(documents: list[str], tok: WordPieceTokenizer) -> Corpus:
+    """Passages of these documents, some of them held out; ValueError for too little text."""
+    rows = passages(documents, tok)
+    if len(rows) < LEAST:
+        words = LEAST * MAX_LEN // 2
+        raise ValueError(
+            f"expected text for at least {LEAST} passages, some {words} words, got {sum(map(len, rows))} "
+            f"pieces, which make {len(rows)} (a paragraph that comes again is counted once)"
+        )
+    held_out = set(_shuffled(len(rows))[: max(1, round(HELD_OUT * len(rows)))])
+    return Corpus(
+        tok,
+        train=[row for i, row in enumerate(rows) if i not in held_out],
+        held_out=[row for i, row in enumerate(rows) if i in held_out],
+    )
 
 
 # ---- documents
@@ -194,22 +211,6 @@ def read_document(path: Path) -> str:
 
 
 # ---- passages
-
-
-def _corpus(documents: list[str], tok: WordPieceTokenizer) -> Corpus:
-    rows = passages(documents, tok)
-    if len(rows) < LEAST:
-        words = LEAST * MAX_LEN // 2
-        raise ValueError(
-            f"expected text for at least {LEAST} passages, some {words} words, got {sum(map(len, rows))} "
-            f"pieces, which make {len(rows)} (a paragraph that comes again is counted once)"
-        )
-    held_out = set(_shuffled(len(rows))[: max(1, round(HELD_OUT * len(rows)))])
-    return Corpus(
-        tok,
-        train=[row for i, row in enumerate(rows) if i not in held_out],
-        held_out=[row for i, row in enumerate(rows) if i in held_out],
-    )
 
 
 def _shuffled(n: int) -> list[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import hashlib
 import json
 import math
 import time
@@ -58,6 +59,7 @@ class Plan:
     the order and the masks. p, split: of the masks, as in `mlm_mask`. left_only: train the causal twin
     instead, which predicts each next piece from those before it. batch: passages a step. peak: the highest
     learning rate, after `WARM_UP`; it falls to 0 in a straight line. float16: how the weights are saved.
+    start: the directory of a model to begin with, instead of weights that are drawn.
 
     Raises TypeError or ValueError, with the field's name.
     """
@@ -71,6 +73,7 @@ class Plan:
     batch: int = 8
     peak: float = 1e-3
     float16: bool = False
+    start: str | None = None
 
     def __post_init__(self):
         values = {
@@ -87,9 +90,13 @@ class Plan:
             raise ValueError(f"config: expected {' or '.join(SIZES)}, got {self.config!r}")
         if not 0 < self.peak < math.inf:
             raise ValueError(f"peak: expected a finite learning rate > 0, got {self.peak}")
-        for name in ("left_only", "float16"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+        for name, kinds, told in (
+            ("left_only", bool, "True or False"),
+            ("float16", bool, "True or False"),
+            ("start", str | None, "the path of a directory as a string"),
+        ):
+            if not isinstance(getattr(self, name), kinds):
+                raise TypeError(f"{name}: expected {told}, got {getattr(self, name)!r}")
 
     def rate(self, step: int) -> float:
         """The learning rate of step number `step`, which counts from 0."""
@@ -159,8 +166,16 @@ def pretrain(
         raise TypeError(
             f"expected a Plan and a Corpus, got {type(plan).__name__} and {type(corpus).__name__}"
         )
+    save_seconds = as_real(save_seconds, "save_seconds")
+    if save_seconds < 0:
+        raise ValueError(f"save_seconds: expected a number >= 0, got {save_seconds}")
     folder = Path(out)
-    identity = {**asdict(plan), "text": corpus.fingerprint, "threads": torch.get_num_threads()}
+    identity = {
+        **asdict(plan),
+        "start": None if plan.start is None else _fingerprint(load_bert(plan.start)),
+        "text": corpus.fingerprint,
+        "threads": torch.get_num_threads(),
+    }
     found, words = _look_into(folder, identity)
     if found == RECORD:
         return Run(load_bert(folder), corpus.tok, plan, plan.steps, words["history"])
@@ -184,13 +199,23 @@ def pretrain(
     return Run(training.model, corpus.tok, plan, training.step, training.history)
 
 
+def load_run(dir: Path | str, corpus: Corpus, *, left_only: bool = False) -> BertForMLM:
+    """The model of a finished run, in eval mode; ValueError unless it is one, on this text, of this kind."""
+    path = Path(dir) / RECORD
+    if not path.is_file():
+        raise ValueError(f"{dir}: expected a directory of a finished run, got one without {RECORD}")
+    wanted = {"text": corpus.fingerprint, "left_only": left_only}
+    _check_identity(Path(dir), _read_record(path)["identity"], wanted)
+    return load_bert(dir)
+
+
 class _Training:
     """The state of a run, and how one step changes it."""
 
     def __init__(self, plan: Plan, corpus: Corpus):
         self.plan, self.corpus = plan, corpus
         config = BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES[plan.config])
-        self.model = BertForMLM(config, PCG32(plan.seed))
+        self.model = BertForMLM(config, PCG32(plan.seed)) if plan.start is None else _begun(plan, config)
         matrices = [p for p in self.model.parameters() if p.dim() > 1]
         vectors = [p for p in self.model.parameters() if p.dim() == 1]
         groups = [{"params": matrices, "weight_decay": 0.01}, {"params": vectors, "weight_decay": 0.0}]
@@ -253,6 +278,26 @@ class _Training:
                 self.optimizer.state[p] = moments
 
 
+def _fingerprint(model: BertForMLM) -> str:
+    """16 hexadecimal digits of the weights."""
+    digest = hashlib.sha256()
+    for parameter in model.parameters():
+        digest.update(parameter.detach().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _begun(plan: Plan, wanted: BertConfig) -> BertForMLM:
+    """The model of `plan.start`, which must have the wanted sizes, in train mode."""
+    model = load_bert(plan.start, dropout=0.0)
+    there, here = asdict(model.config), asdict(wanted)
+    for name in ("vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len", "type_vocab", "ln_eps"):
+        if there[name] != here[name]:
+            raise ValueError(
+                f"start: expected a {plan.config} model, got one with {name} {there[name]}, not {here[name]}"
+            )
+    return model.train()
+
+
 class _Batches:
     """Batch number k of a run, for any k; the passages of an epoch come in an order of its own."""
 
@@ -282,7 +327,7 @@ class _Batches:
 
 
 def next_piece(ids: Sequence[int], specials: Sequence[int]) -> dict[str, np.ndarray]:
-    """What a left-to-right reader trains on: at each position the next piece is the label, special ones not."""
+    """What a left-to-right reader trains on: the label is the next piece, unless it is a special one."""
     ids = np.array(ids)
     following = np.append(ids[1:], IGNORE)
     labels = np.where(np.isin(following, specials), IGNORE, following)
@@ -300,14 +345,18 @@ def predicted(model: BertForMLM, batch: dict[str, Tensor], left_only: bool) -> t
     return model.masked_logits(*(batch[name] for name in names), allowed=allowed)
 
 
+def held_out_masks(corpus: Corpus) -> Iterator[dict[str, np.ndarray]]:
+    """The held-out passages, masked once and for all: every model that asks gets the same blanks."""
+    yield from MLMDataset(corpus.held_out, corpus.tok, HELD_OUT_P, fixed=True, max_len=MAX_LEN)
+
+
 def held_out_batches(corpus: Corpus, left_only: bool = False) -> Iterator[dict[str, Tensor]]:
-    """The held-out passages, masked once and for all: every model that asks gets the same blanks.
+    """Batches of `held_out_masks`.
 
     A left-only model gets the passages unmasked, and the label of each blank at the position before it.
     """
     collate = MLMCollator(corpus.tok)
-    items = MLMDataset(corpus.held_out, corpus.tok, HELD_OUT_P, fixed=True, max_len=MAX_LEN)
-    rows = [items[i] for i in range(len(items))]
+    rows = list(held_out_masks(corpus))
     if left_only:
         for row, passage in zip(rows, corpus.held_out, strict=True):
             row["input_ids"] = np.array(passage)
@@ -342,23 +391,19 @@ def _look_into(folder: Path, identity: dict) -> tuple[str | None, dict]:
     for name, read in ((RECORD, _read_record), (STATE, read_words)):
         if (folder / name).is_file():
             words = read(folder / name)
-            there = words["identity"]
-            told = [
-                f"{key} {there.get(key)!r} and not {value!r}"
-                for key, value in identity.items()
-                if there.get(key) != value
-            ]
-            if told:
-                raise ValueError(
-                    f"{folder}: expected a run of this plan and text, got one with {'; '.join(told)}"
-                )
+            _check_identity(folder, words["identity"], identity)
             return name, words
-    strangers = sorted(p.name for p in folder.iterdir() if p.suffix != ".partial") if folder.is_dir() else []
-    if strangers:
-        raise ValueError(
-            f"{folder}: expected an empty directory or a run to go on with, got {', '.join(strangers)}"
-        )
+    names = sorted(p.name for p in folder.iterdir() if p.suffix != ".partial") if folder.is_dir() else []
+    if names:
+        raise ValueError(f"{folder}: expected an empty directory, or one of a run, got {', '.join(names)}")
     return None, {}
+
+
+def _check_identity(folder: Path, there: dict, wanted: dict) -> None:
+    other = {key: value for key, value in wanted.items() if there.get(key) != value}
+    if other:
+        told = "; ".join(f"{key} {there.get(key)!r}, not {value!r}" for key, value in other.items())
+        raise ValueError(f"{folder}: expected a run of this plan and text, got one with {told}")
 
 
 def _read_record(path: Path) -> dict:

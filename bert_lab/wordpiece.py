@@ -126,9 +126,8 @@ class WordPieceTokenizer:
     ) -> "WordPieceTokenizer":
         """Learn a vocabulary of at most `vocab_size` pieces from texts; the special tokens get ids 0 to 4.
 
-        With an `alphabet`, only its characters become pieces, and each of them does. Training breaks ties by
-        chance: two runs may differ in a few pieces, so keep the file. A vocabulary too small for the
-        characters of the texts raises ValueError.
+        With an `alphabet`, only its characters become pieces, and each of them does. The same texts give the
+        same vocabulary. One too small for the characters of the texts raises ValueError.
         """
         _check_flag("lowercase", lowercase)
         size = _check_size("vocab_size", vocab_size)
@@ -143,8 +142,11 @@ class WordPieceTokenizer:
             if alphabet is None
             else {"initial_alphabet": list(alphabet), "limit_alphabet": len(set(alphabet))}
         )
+        # The library numbers the pieces of one character by chance, and breaks ties by number: it gets them
+        # in a fixed order, so that the same texts always give the same vocabulary.
+        inner = [f"##{c}" for c in _inner_characters(backend, lines) if alphabet is None or c in alphabet]
         trainer = trainers.WordPieceTrainer(
-            vocab_size=max(size, 0), special_tokens=list(SPECIAL_TOKENS), show_progress=False, **limits
+            vocab_size=max(size, 0), special_tokens=[*SPECIAL_TOKENS, *inner], show_progress=False, **limits
         )
         backend.train_from_iterator(lines, trainer)
         ids = backend.get_vocab()
@@ -329,6 +331,15 @@ def _backend(model, lowercase: bool, strip_accents: bool | None, split_cjk: bool
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     return backend
+
+
+def _inner_characters(backend: Tokenizer, texts: list[str]) -> list[str]:
+    """The characters that stand inside a word, sorted."""
+    found: set[str] = set()
+    for text in texts:
+        words = backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(text))
+        found.update(*(word[1:] for word, _ in words))
+    return sorted(found)
 
 
 def _check_flag(name: str, value, or_none: bool = False) -> None:

@@ -62,31 +62,6 @@ def test_every_everyday_word_is_a_piece():
 # The command, on a small library.
 
 
-SOURCE = '''"""A module about masking."""
-class Token:
-    """A token of a text."""
-    def hide(self):
-        """Hide it."""
-        def inner(): pass
-    async def wait(self):
-        """Wait for it."""
-'''
-
-
-def test_docstrings_are_those_of_modules_classes_and_functions():
-    found = ["A module about masking.", "A token of a text.", "Hide it.", "Wait for it."]
-    assert list(make_vocabulary.docstrings_of(SOURCE.encode())) == found
-    assert list(make_vocabulary.docstrings_of(b"print 'Python 2'")) == []
-
-
-def test_docstrings_come_file_by_file_without_tests_and_installed_packages(tmp_path):
-    for name in ("b.py", "a/x.py", "test/t.py", "site-packages/p.py", "a/tests/t.py"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_text(f'"""{name}"""\n')
-    assert list(make_vocabulary.docstrings(tmp_path)) == ["a/x.py", "b.py"]
-
-
 def test_the_command_writes_a_vocabulary(tmp_path, monkeypatch, capsys):
     (tmp_path / "m.py").write_text('"""Bidirectional encoders read both ways."""\n')
     monkeypatch.setattr(make_vocabulary, "topics", {"a": "The manual of a language. " * 20})

@@ -2,18 +2,16 @@
 
 Trains an uncased WordPiece vocabulary on the Python manual (`pydoc_data.topics`), on the docstrings of the
 standard library, and on a page of everyday words that manuals hardly use. Another Python has another manual,
-and training breaks ties by chance, so a second run gives a slightly different file: the committed `vocab.txt`
-is the vocabulary.
+and so a slightly different vocabulary: the committed `vocab.txt` is the one of the book.
 """
 
-import ast
 import string
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 from pydoc_data.topics import topics
 
+from bert_lab.corpus import docstrings
 from bert_lab.wordpiece import WordPieceTokenizer
 
 VOCAB_SIZE = 4000
@@ -42,29 +40,6 @@ together home away near under over behind between after before while because unt
 ALPHABET = (
     string.ascii_lowercase + string.digits + string.punctuation + "\u2013\u2014\u2018\u2019\u201c\u201d\u2026"
 )
-
-# Parts of the standard library that are not written to be read: tests, the editor, other people's packages.
-SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "pydoc_data"}
-
-
-def docstrings(root: Path) -> Iterator[str]:
-    """Yield the docstrings of the modules, classes and functions under `root`, file by file in name order."""
-    for path in sorted(root.rglob("*.py")):
-        if SKIPPED.isdisjoint(path.relative_to(root).parts):
-            yield from docstrings_of(path.read_bytes())
-
-
-def docstrings_of(source: bytes) -> Iterator[str]:
-    """Yield the docstrings in one file's source, outermost first; source that does not parse has none."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield text
 
 
 def make(texts: list[str], vocab_size: int) -> list[str]:

@@ -1,0 +1,8 @@
+"""`python -m bert_lab`: the same as the command `bert-lab`."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

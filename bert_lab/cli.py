@@ -1,0 +1,198 @@
+"""The commands of a terminal: `bert-lab pretrain` and `bert-lab ladder`, also as `python -m bert_lab`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+STOPPED = 130  # the exit code of a program that Ctrl-C ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code: 0, 1 after an error, 2 for a wrong call, 130 when stopped."""
+    options = parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except (ValueError, TypeError, OSError) as error:
+        print(f"bert-lab {options.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:  # before the training began, or a second one
+        return STOPPED
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser("bert-lab", description="Train a small BERT, and measure it.")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="pretrain | ladder")
+
+    one = commands.add_parser(
+        "pretrain",
+        help="train a small BERT on the Python manual, or on text files",
+        description="Train a small BERT on the Python manual and the standard library's docstrings and "
+        "comments, or on your own text. Stop it with Ctrl-C; the same command then goes on, to the same "
+        "weights as an unbroken run. The directory works with bert_lab.load_bert and with transformers.",
+    )
+    one.add_argument("files", nargs="*", metavar="FILES", help="text files in UTF-8 (default: the manual)")
+    one.add_argument(
+        "--out", default="my-bert", metavar="DIR", help="where the model goes (default: my-bert)"
+    )
+    length = one.add_mutually_exclusive_group()
+    length.add_argument(
+        "--minutes",
+        type=float,
+        default=10,
+        metavar="M",
+        help="plan the steps that two cores make in so many minutes (default: 10); a faster machine is done "
+        "sooner, and the same minutes always give the same steps",
+    )
+    length.add_argument("--steps", type=int, metavar="N", help="plan exactly so many steps")
+    one.add_argument("--config", default="tiny", choices=("tiny", "small"), help="2 layers x 128, or 4 x 192")
+    one.add_argument("--seed", type=int, default=0, metavar="S", help="of first weights, order and masks")
+    one.add_argument("--p", type=float, default=0.15, help="share of pieces to predict (default: 0.15)")
+    one.add_argument(
+        "--split",
+        type=shares,
+        default=(0.8, 0.1, 0.1),
+        metavar="M/R/K",
+        help="shown as [MASK], as a random piece, as it is (default: 80/10/10)",
+    )
+    one.add_argument("--left-only", action="store_true", help="train the twin that reads left to right")
+    one.add_argument("--vocab", type=int, metavar="V", help="pieces of the vocabulary, for your own FILES")
+    one.add_argument("--start", metavar="DIR", help="begin with this model's weights and vocabulary")
+    one.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
+    one.add_argument("--float16", action="store_true", help="save the weights in half the room")
+    one.add_argument("--save-seconds", type=float, default=10, metavar="S", help="between two saves")
+    one.add_argument("--quiet", action="store_true", help="no progress bar")
+    one.set_defaults(run=lambda options: run_pretrain(options))
+
+    two = commands.add_parser(
+        "ladder",
+        help="how many held-out blanks the shipped model fills, and simpler ones",
+        description="Fill the same held-out blanks by a blind guess, by counting, by a left-only twin and by "
+        "BERT. Without options it is the shipped model's; the guesses of all others are then stored.",
+    )
+    two.add_argument(
+        "--model", metavar="DIR", help="a directory of bert-lab pretrain, instead of the shipped"
+    )
+    two.add_argument("--twin", metavar="DIR", help="one of bert-lab pretrain --left-only, on the same text")
+    two.add_argument("files", nargs="*", metavar="FILES", help="the text files that DIR was trained on")
+    two.set_defaults(run=lambda options: run_ladder(options))
+    return whole
+
+
+def shares(text: str) -> tuple[float, ...]:
+    """Percentages such as "80/10/10" as shares, (0.8, 0.1, 0.1)."""
+    try:
+        return tuple(float(part) / 100 for part in text.split("/"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected three shares such as 80/10/10, got {text!r}") from None
+
+
+# torch is imported where it is needed: a wrong call is answered, and --help shown, at once.
+
+
+def run_pretrain(options: argparse.Namespace) -> int:
+    from .pretrain import Plan, pretrain, steps_of
+
+    plan = Plan(
+        steps=options.steps if options.steps is not None else steps_of(options.minutes, options.config),
+        config=options.config,
+        seed=options.seed,
+        p=options.p,
+        split=options.split,
+        left_only=options.left_only,
+        float16=options.float16,
+        start=options.start,
+    )
+    _use_threads(options.threads)
+    corpus = _corpus(options.files, options.vocab, options.start)
+    pieces = sum(map(len, corpus.train))
+    print(
+        f"{len(corpus.train):,} passages ({pieces:,} pieces) to train on, {len(corpus.held_out):,} held out; "
+        f"{corpus.tok.vocab_size:,} pieces in the vocabulary; {plan.steps:,} steps",
+        flush=True,
+    )
+    with _asked_to_stop() as stop:
+        run = pretrain(
+            plan,
+            corpus,
+            options.out,
+            progress=not options.quiet,
+            save_seconds=options.save_seconds,
+            stop=stop,
+        )
+    if not run.done:
+        print(f"Stopped after {run.step:,} of {plan.steps:,} steps. The same command goes on from there.")
+        return STOPPED
+    last = run.history[-1]
+    print(f"Held-out masked accuracy: {last['held_out_accuracy']:.3f}. The model is in {options.out}.")
+    return 0
+
+
+def run_ladder(options: argparse.Namespace) -> int:
+    from .ladder import shipped_ladder
+
+    if options.model is None and (options.files or options.twin):
+        raise ValueError("--model: expected a directory, since there are FILES or a twin, got none")
+    rungs = shipped_ladder() if options.model is None else _ladder_of(options)
+    width = max(len(rung.name) for rung in rungs)
+    for rung in rungs:
+        hits = f"{rung.hits:,.0f}" if rung.hits >= 10 else f"{rung.hits:.1f}"
+        print(f"{rung.name:{width}}  {hits:>7} of {rung.blanks:,} blanks  {rung.accuracy:6.1%}")
+    return 0
+
+
+def _ladder_of(options: argparse.Namespace):
+    from .ladder import blanks_of, count_guesses, ladder, left_only_guesses
+    from .pretrain import load_run
+
+    corpus = _corpus(options.files, None, options.model)
+    model = load_run(options.model, corpus)
+    blanks = blanks_of(corpus)
+    guesses = count_guesses(corpus, blanks)
+    if options.twin is not None:
+        guesses["left_only"] = left_only_guesses(load_run(options.twin, corpus, left_only=True), blanks)
+    return ladder(corpus, model, guesses)
+
+
+def _corpus(files: Sequence[str], vocab: int | None, model: str | None):
+    """The text in the files, or the manual; in the vocabulary of the model, if there is one."""
+    from .corpus import corpus_of, corpus_of_files, manual_corpus, manual_documents, read_document
+    from .wordpiece import WordPieceTokenizer
+
+    if vocab is not None and (model is not None or not files):
+        raise ValueError("--vocab: expected FILES and no other model, which have a vocabulary already")
+    if model is not None:
+        documents = [read_document(Path(path)) for path in files] or manual_documents()
+        return corpus_of(documents, WordPieceTokenizer.from_dir(model))
+    return corpus_of_files(files, vocab) if files else manual_corpus()
+
+
+def _use_threads(threads: int | None) -> None:
+    import torch
+
+    if threads is not None:
+        if threads < 1:
+            raise ValueError(f"--threads: expected at least 1, got {threads}")
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator:
+    """A function that says whether Ctrl-C or a polite kill has come; a second Ctrl-C ends at once."""
+    asked = []
+
+    def note(number, frame):
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    kept = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
