@@ -17,6 +17,10 @@ _HOME = {
     "WordPieceTokenizer": "wordpiece",
     "special_ids": "wordpiece",
     "mlm_batch": "batches",
+    "example_stream": "rng",
+    "mask_whole_words": "wholeword",
+    "MLMDataset": "datasets",
+    "MLMCollator": "datasets",
     "BertConfig": "model",
     "BertLayer": "model",
     "BertEncoder": "model",
@@ -29,6 +33,7 @@ _HOME = {
     "save_bert": "checkpoint",
     "load_bert": "checkpoint",
     "checkpoint_report": "checkpoint",
+    "manual_bert": "shipped",
 }
 
 __all__ = [*_HOME, "__version__"]

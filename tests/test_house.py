@@ -217,7 +217,7 @@ ARROWS = {
     "figures_attention": {"figures", "palette"},
     "figures_training": {"figures", "palette"},
     "filling": {"model", "wordpiece"},
-    "assets": {"wordpiece", "wholeword"},
+    "assets": {"filling", "ladder", "wholeword", "wordpiece"},
     "corpus": {"rng", "wordpiece"},
     "pretrain": {"checkpoint", "corpus", "datasets"},
     "shipped": {"checkpoint", "wordpiece"},
