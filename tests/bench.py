@@ -35,6 +35,8 @@ from transformers import (
 from transformers import BertConfig as TheirConfig
 
 from bert_lab import PCG32, BertConfig, BertEncoder, BertForMLM, mlm_batch, mlm_mask
+from bert_lab.corpus import passages
+from bert_lab.datasets import MLMCollator, MLMDataset
 from bert_lab.wordpiece import book_tokenizer
 
 VOCAB = 30522  # of BERT-base
@@ -53,6 +55,7 @@ class Row:
     turns: int = 5  # of each side in a round
     ours_over_theirs: bool = False  # a cost that may be larger, rather than a speed
     threads: int = 1
+    tokens: int = 0  # of a turn: their number a second is printed, ours and theirs
 
 
 def fastest(row: Row) -> tuple[float, float]:
@@ -160,6 +163,53 @@ def step_row(full: bool) -> Row:
     )
 
 
+def pretraining_row(collator) -> Row:
+    """A step of pretraining at the shipped model's size: masks, padding, forward, loss, backward, AdamW."""
+    tok = book_tokenizer()
+    rows = passages(list(topics.values())[:20], tok)[:32]
+    dataset = MLMDataset(rows, tok, max_len=128)
+    # What their collator gets: ids, and the special tokens that the tokenizer found.
+    features = [{"input_ids": ids, "special_tokens_mask": [int(i < 5) for i in ids]} for ids in rows]
+    our_collator = MLMCollator(tok)
+    ours = BertForMLM(BertConfig(tok.vocab_size, 128, 192, 4, 4, 768))
+    theirs = BertForMaskedLM(
+        TheirConfig(
+            vocab_size=tok.vocab_size,
+            hidden_size=192,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            intermediate_size=768,
+            max_position_embeddings=128,
+        )
+    )
+    optimizers = [torch.optim.AdamW(model.parameters(), lr=1e-4) for model in (ours, theirs)]
+
+    def our_step():
+        batch = our_collator([dataset[i] for i in range(len(dataset))])
+        optimizers[0].zero_grad()
+        ours.mlm_loss(
+            batch["input_ids"], batch["token_type_ids"], batch["attention_mask"], batch["labels"]
+        ).backward()
+        optimizers[0].step()
+
+    def their_step():
+        optimizers[1].zero_grad()
+        theirs(**collator([dict(feature) for feature in features])).loss.backward()
+        optimizers[1].step()
+
+    return Row(
+        f"pretraining step, {len(rows)} passages, 4 x 192",
+        "BertForMaskedLM and its collator",
+        "1.5",
+        our_step,
+        their_step,
+        rounds=4,
+        turns=2,
+        threads=2,
+        tokens=sum(map(len, rows)),
+    )
+
+
 def encoder_row() -> Row:
     """A forward of the encoder, in eval mode and without gradients."""
     batch = ragged_batch(full=False)
@@ -221,6 +271,7 @@ def main() -> None:
             import_row,
             lambda: step_row(full=False),
             lambda: step_row(full=True),
+            lambda: pretraining_row(collator),
             encoder_row,
         ]
         print(f"{'what':<38} {'against':<50} {'ratio':>6}  wanted")
@@ -229,6 +280,9 @@ def main() -> None:
             ours, theirs = fastest(row)
             ratio = ours / theirs if row.ours_over_theirs else theirs / ours
             print(f"{row.what:<38} {row.against:<50} {ratio:>6.2f}  {row.wanted}")
+            if row.tokens:
+                speeds = (f"{row.tokens / seconds:,.0f}" for seconds in (ours, theirs))
+                print("  tokens a second: {} and {}".format(*speeds))
 
 
 if __name__ == "__main__":
