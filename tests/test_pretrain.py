@@ -193,6 +193,13 @@ def test_the_held_out_score_counts_hits():
     assert loss == pytest.approx(-float(torch.cat(logs).mean()), rel=1e-5)
 
 
+def test_a_step_uses_the_learning_rate_of_its_number():
+    training = module._Training(PLAN, CORPUS)
+    for step in range(3):
+        training.take_step()
+        assert {group["lr"] for group in training.optimizer.param_groups} == {PLAN.rate(step)}
+
+
 # A run.
 
 
