@@ -52,10 +52,14 @@ def attention_grid(maps, tokens) -> BookFigure:
                 ax.set_xticks(range(size), labels, rotation=90, **style)
         fig.colorbar(shown, ax=grid, label="weight", shrink=0.6)
         fig.alt = (
-            f"Attention maps of {size} tokens, {layers} layers from top to bottom and {heads} heads from left"
-            f" to right: {_who(maps)}."
+            f"Attention maps of {_count(size, 'token')}, {_count(layers, 'layer')} from top to bottom and"
+            f" {_count(heads, 'head')} from left to right: {_who(maps)}."
         )
     return fig
+
+
+def _count(n: int, name: str) -> str:
+    return f"{n} {name}" if n == 1 else f"{n} {name}s"
 
 
 def _who(maps: np.ndarray) -> str:
@@ -89,12 +93,13 @@ def blank_scores(scores: dict, chance: float) -> BookFigure:
             raise ValueError(f"scores[{name!r}]: expected shares from 0 to 1, got {row.tolist()}")
     if not (math.isfinite(chance) and 0 <= chance <= 1):
         raise ValueError(f"chance: expected a share from 0 to 1, got {chance}")
+    paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # digits stay clear of the line
     with _canvas(2.7, len(rows), sharey=True) as (fig, axes):
         for ax, name, row, line, hatch in zip(axes, names, rows, _LINES, _HATCHES, strict=False):
             places = np.arange(1, row.size + 1)
             ax.bar(places, row, width=0.7, color=FATES["R"][0], edgecolor=line[0], hatch=hatch)
             for place, share in zip(places, row, strict=True):
-                ax.text(place, share + 0.02, f"{share:.2f}", ha="center", fontsize=10)
+                ax.text(place, share + 0.02, f"{share:.2f}", ha="center", fontsize=10, bbox=paper)
             ax.axhline(chance, color=BLACK, linestyle="--", linewidth=1)
             ax.set_title(_drawable(name), fontsize=11, parse_math=False)
             ax.set(xlabel="hidden word", ylim=(0, 1.12), xticks=places, yticks=(0, 0.5, 1))

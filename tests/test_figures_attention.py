@@ -81,6 +81,12 @@ def test_the_words_of_a_grid_have_no_weights(maps, words):
     figures.png(fig)
 
 
+def test_one_layer_is_said_as_one():
+    fig = attention_grid(some_maps(1, 1, 1), ["x"])
+    assert fig.alt.startswith("Attention maps of 1 token, 1 layer from top to bottom and 1 head from left to")
+    figures.png(fig)
+
+
 def test_the_bars_and_the_line_at_chance():
     fig = blank_scores(SCORES, 0.25)
     for ax, (name, shares) in zip(fig.axes, SCORES.items(), strict=True):

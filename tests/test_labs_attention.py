@@ -78,6 +78,12 @@ def test_all_heads_are_small_multiples(lab):
         assert marked.tolist() == list(range(1 + 3 * size, 1 + 4 * size))
 
 
+def test_many_heads_have_smaller_maps():
+    config = BertConfig(vocab=12, max_len=32, d_model=24, n_heads=12, n_layers=1, d_ff=32)
+    maps = shown_maps(AttentionLab(BertForMLM(config), TOK))
+    assert {pixels.shape[0] for _, _, pixels in maps} == {module._WIDTH // 12 // 6 * 6 + 2}
+
+
 def test_causal_maps_have_no_weight_to_the_right(lab, model):
     lab.reads_buttons.value = CAUSAL
     assert lab.reads == CAUSAL and (lab.maps == np.tril(lab.maps)).all()

@@ -1,4 +1,4 @@
-"""The attention lab: chapter 04's hand example, what each control does, and what it refuses."""
+"""Attention steps: chapter 04's hand example, what each control does, and what it refuses."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_the_hand_example(lab, word):
 
 def test_what_it_says(lab):
     assert lab.as_text() == (
-        "Attention lab: the asks with ln 2 times 0 2 0 0\n"
+        "Attention steps: the asks with ln 2 times 0 2 0 0\n"
         "looks at  key      query · key  divided by 2  exp     weight  value\n"
         "the       1 0 0 0  0 ln 2       0.0000        1.0000  0.2500  8 0 0 4\n"
         "cat       0 1 0 1  2 ln 2       0.6931        2.0000  0.5000  0 8 0 4\n"

@@ -18,7 +18,7 @@ from bert_lab.rng import PCG32, as_index
 BOTH, CAUSAL = "both ways", "causal"
 MOST = 48  # tokens, padding included
 MOST_PADDING = 8
-_SIDE = 100  # pixels of a small map, about
+_SIDE, _WIDTH = 140, 840  # pixels: of a small map, at most, and of all that stand in a row
 _BOX = (
     "display:inline-block;min-width:3.4em;margin:2px 4px 6px 0;padding:2px 8px 3px;border-radius:4px;"
     "text-align:center;vertical-align:top;line-height:1.35;font-size:15px;"
@@ -78,7 +78,11 @@ class AttentionLab(Lab):
             )
         )
         self.reads_buttons = widgets.ToggleButtons(
-            options=[BOTH, CAUSAL], value=reads, description="reads", tooltips=["all", "itself and the left"]
+            options=[BOTH, CAUSAL],
+            value=reads,
+            description="reads",
+            tooltips=["each token looks at all", "each token looks at itself and at those before it"],
+            layout=widgets.Layout(width="450px", max_width="100%"),
         )
         self.token_slider = widgets.SelectionSlider(options=[("", 0)], description="token", layout=wide)
         self.token_buttons = widgets.ToggleButtons(options=[("", 0)], style={"button_width": "auto"})
@@ -229,12 +233,12 @@ class AttentionLab(Lab):
         where = (
             f"at {self.tokens[int(weights.argmax())]} ({weights.max():.2f})" if weights.any() else "nowhere"
         )
-        chosen = (layer, head) == (self.layer, self.head)
+        chosen, side = (layer, head) == (self.layer, self.head), min(_SIDE, _WIDTH // self.maps.shape[1])
         edge = f"4px solid {VERMILLION}" if chosen else "4px solid transparent"
         alt = html.escape(f"layer {layer}, head {head}: looks most {where}", quote=True)
         return (
             f'<td style="padding:1px"><img alt="{alt}" title="{alt}" style="display:block;border:{edge}"'
-            f' src="data:image/png;base64,{_picture(values / top, self.token)}"></td>'
+            f' src="data:image/png;base64,{_picture(values / top, self.token, side)}"></td>'
         )
 
     def _setting(self) -> str:
@@ -270,9 +274,9 @@ def _shade(share: float) -> str:
     return "#" + bytes(_mix(share)).hex().upper()
 
 
-def _picture(shares: np.ndarray, row: int) -> str:
-    """A map as PNG in base64, with a mark on each side of one row."""
-    size = max(2, _SIDE // len(shares))
+def _picture(shares: np.ndarray, row: int, side: int) -> str:
+    """A map as PNG in base64, about `side` pixels wide, with a mark on each side of one row."""
+    size = max(2, side // len(shares))
     pixels = _mix(shares).repeat(size, axis=0).repeat(size, axis=1)
     pixels = np.pad(pixels, ((1, 1), (1, 1), (0, 0)), constant_values=187)
     pixels = np.pad(pixels, ((0, 0), (5, 5), (0, 0)), constant_values=255)

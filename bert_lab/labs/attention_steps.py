@@ -1,4 +1,4 @@
-"""The attention lab: one word's query against three keys, step by step to its mix of the values."""
+"""Attention steps: one word's query against three keys, step by step to its mix of the values."""
 
 import html
 import math
@@ -55,7 +55,7 @@ class AttentionSteps(Lab):
         self.result = widgets.HTML("")
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         super().__init__(
-            "Attention lab",
+            "Attention steps",
             "Move the query's four numbers, in units of ln 2, and see what the word takes from each word.",
             [
                 widgets.HBox([self.word_menu, self.divisor_slider], layout=row),
@@ -143,11 +143,11 @@ class AttentionSteps(Lab):
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in table]
         shown = "\n".join(line.rstrip() for line in lines)
-        return f"Attention lab: {self._setting()}\n{shown}\n{self.word} takes {self._mix()}"
+        return f"Attention steps: {self._setting()}\n{shown}\n{self.word} takes {self._mix()}"
 
     def as_html(self) -> str:
         """The steps as a table in HTML."""
         return (
-            f"<p><b>Attention lab</b>: {html.escape(self._setting())}."
+            f"<p><b>Attention steps</b>: {html.escape(self._setting())}."
             f" <i>Run this cell in JupyterLab to use it.</i></p>{self._table()}"
         )
