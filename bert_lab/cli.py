@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="M/R/K",
         help="shown as [MASK], as a random piece, as it is (default: 80/10/10)",
     )
+    one.add_argument("--peak", type=float, default=1e-3, help="highest learning rate (default: 0.001)")
     one.add_argument("--left-only", action="store_true", help="train the twin that reads left to right")
     one.add_argument("--vocab", type=int, metavar="V", help="pieces of the vocabulary, for your own FILES")
     one.add_argument("--start", metavar="DIR", help="begin with this model's weights and vocabulary")
@@ -104,6 +105,7 @@ def run_pretrain(options: argparse.Namespace) -> int:
         p=options.p,
         split=options.split,
         left_only=options.left_only,
+        peak=options.peak,
         float16=options.float16,
         start=options.start,
     )

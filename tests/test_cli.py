@@ -53,29 +53,12 @@ def test_pretrain_trains_on_files_and_says_where_the_model_is(letters, tmp_path,
 
 def test_options_reach_the_plan(letters, tmp_path):
     out = tmp_path / "mine"
-    options = [
-        "--config",
-        "small",
-        "--seed",
-        4,
-        "--p",
-        0.3,
-        "--split",
-        "100/0/0",
-        "--float16",
-        "--vocab",
-        150,
-    ]
-    assert call("pretrain", "--out", out, "--steps", 1, "--threads", 1, "--quiet", *options, letters) == 0
+    given = "--config small --seed 4 --p 0.3 --split 100/0/0 --peak 0.002 --float16 --vocab 150 --steps 1"
+    assert call("pretrain", "--out", out, *given.split(), "--threads", 1, "--quiet", letters) == 0
     identity = json.loads((out / "training.json").read_text())["identity"]
-    assert {key: identity[key] for key in ("config", "seed", "p", "split", "float16", "left_only")} == {
-        "config": "small",
-        "seed": 4,
-        "p": 0.3,
-        "split": [1.0, 0.0, 0.0],
-        "float16": True,
-        "left_only": False,
-    }
+    wanted = {"config": "small", "seed": 4, "p": 0.3, "split": [1.0, 0.0, 0.0], "peak": 0.002, "steps": 1}
+    assert {key: identity[key] for key in wanted} == wanted
+    assert identity["float16"] and not identity["left_only"] and identity["start"] is None
     assert identity["threads"] == 1 and WordPieceTokenizer.from_dir(out).vocab_size == 150
 
 
