@@ -162,6 +162,7 @@ def test_passages_hold_neighboring_paragraphs_and_all_of_the_text():
     assert inside == [i for text in documents for ids in TOK.encode_plain(text.split("\n\n")) for i in ids]
     assert all(len(row) > MAX_LEN // 2 for row in rows[:2])
     assert TOK.decode(rows[0]).count("number") > 1  # two paragraphs in one passage
+    assert [TOK.decode(row[1:2]) for row in rows[:3]] == ["number"] * 3  # and none of them is cut
 
 
 def test_a_paragraph_that_comes_again_is_left_out():
