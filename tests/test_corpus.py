@@ -155,7 +155,7 @@ def test_the_same_files_give_the_same_vocabulary_in_every_process(tmp_path, manu
 
 
 def test_passages_hold_neighboring_paragraphs_and_all_of_the_text():
-    documents = [story(7), story(3, words=400).replace("number", "part")]
+    documents = [story(7, words=50), story(3, words=400).replace("number", "part")]
     rows = passages(documents, TOK)
     assert all(row[0] == TOK.cls_id and row[-1] == TOK.sep_id and len(row) <= MAX_LEN for row in rows)
     inside = [i for row in rows for i in row[1:-1]]
