@@ -145,7 +145,7 @@ MUTANTS = {
             "        keys = torch.ones_like(rows.real)[:, None, None, :]",
             "Padding is zeros, and zeros add nothing.",
             ("test_padding_is_never_read", "test_golden_hf_bert"),
-            "07_load_a_real_bert",
+            "05_read_both_ways",
         ),
         Mutant(
             "s09",
@@ -176,7 +176,7 @@ MUTANTS = {
             "        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
             "Attention needs a triangular mask, or it would see the answer.",
             ("test_reads_both_directions", "test_golden_hf_bert"),
-            "07_load_a_real_bert",
+            "05_read_both_ways",
         ),
         Mutant(
             "s12",
