@@ -1,8 +1,7 @@
 """The ladder: how well models of growing insight fill the same blanks.
 
-The blanks are those of the held-out passages, each shown as [MASK]. A guess is right when it is the very
-piece that was hidden. BERT sees none of the blanks; the other readers are given every piece around a blank
-that they can use, those in other blanks too.
+The blanks are those of the held-out passages, asked one at a time: all of the passage but the one blank is
+in view, for as much of it as a reader can use. A guess is right when it is the very piece that was hidden.
 """
 
 from __future__ import annotations
@@ -91,14 +90,19 @@ def ladder(corpus: Corpus, model: BertForMLM, guesses: Mapping[str, np.ndarray])
     return rungs
 
 
-def shipped_ladder() -> list[Rung]:
-    """The ladder of the shipped model: BERT fills the stored blanks now; the others' guesses are stored."""
+def shipped_ladder(passages: int | None = None) -> list[Rung]:
+    """The ladder of the shipped model: BERT fills the blanks now; the others' guesses are stored.
+
+    passages: take only so many, from the first on; all of them take minutes at most.
+    """
     model, tok = manual_bert()
     with np.load(STORED) as stored:
         ends = np.cumsum(stored["lengths"])
-        passages = [row.tolist() for row in np.split(stored["ids"].astype(np.int64), ends[:-1])]
-        guesses = {key: stored[key].astype(np.int64) for key in ("unigram", "neighbors", "left_only")}
-    return ladder(Corpus(tok, [], passages), model, guesses)
+        held_out = [row.tolist() for row in np.split(stored["ids"].astype(np.int64), ends[:-1])][:passages]
+        corpus = Corpus(tok, [], held_out)
+        m = len(blanks_of(corpus).row)
+        guesses = {key: stored[key][:m].astype(np.int64) for key in ("unigram", "neighbors", "left_only")}
+    return ladder(corpus, model, guesses)
 
 
 def store(path: Path, corpus: Corpus, twin: BertForMLM) -> None:
@@ -163,11 +167,13 @@ def _first(scores: Mapping[int, float]) -> int:
 
 
 def bert_guesses(model: BertForMLM, blanks: Blanks, mask_id: int) -> np.ndarray:
-    """The likeliest piece at each blank, [M], with [MASK] shown at all blanks of a passage."""
+    """The likeliest piece at each blank, [M], with [MASK] in its place and all else in view."""
 
     def ask(ids, places):
-        ids[places] = mask_id
-        return ids, places, None
+        each = np.arange(len(places))
+        rows = np.tile(ids, (len(places), 1))  # the passage once for each of its blanks
+        rows[each, places] = mask_id
+        return rows, (each, places), None
 
     return _guesses(model, blanks, ask)
 
@@ -176,19 +182,19 @@ def left_only_guesses(model: BertForMLM, blanks: Blanks) -> np.ndarray:
     """The piece that a left-only model finds likeliest at each blank, [M], after all that comes before it."""
 
     def ask(ids, places):
-        return ids, places - 1, torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
+        return ids[None], (0, places - 1), torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
 
     return _guesses(model, blanks, ask)
 
 
 def _guesses(model: BertForMLM, blanks: Blanks, ask) -> np.ndarray:
-    """The likeliest ids where `ask(ids, places)` says to look, passage by passage."""
-    guesses = []
+    """The likeliest ids where `ask(ids, places)` says to look in the rows that it makes of a passage."""
+    guesses = [np.empty(0, np.int64)]
     with torch.no_grad():
-        for row, passage in enumerate(blanks.passages):
-            ids, where, allowed = ask(np.array(passage), blanks.place[blanks.row == row])
-            labels = np.full(len(ids), IGNORE)
+        for number in np.unique(blanks.row):
+            rows, where, allowed = ask(np.array(blanks.passages[number]), blanks.place[blanks.row == number])
+            labels = np.full(rows.shape, IGNORE)
             labels[where] = 0  # any id: it only asks for the logits
-            logits, _ = model.masked_logits(ids[None], labels=labels[None], allowed=allowed)
+            logits, _ = model.masked_logits(rows, labels=labels, allowed=allowed)
             guesses.append(logits.argmax(-1).numpy())
     return np.concatenate(guesses)
