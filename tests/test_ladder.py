@@ -34,7 +34,7 @@ def corpus(train: list[list[int]], held_out: list[list[int]] = ()) -> Corpus:
 TEXT = corpus([[10, 11, 12]] * 3, [list(range(10, 60)), list(range(30, 50)), list(range(20, 99))])
 MODEL = BertForMLM(BertConfig(TOK.vocab_size, 128, 32, 2, 2, 64), PCG32(1)).eval()
 for parameter in MODEL.parameters():
-    parameter.data *= 8 if parameter.dim() == 2 else 1  # so that what stands around a blank matters
+    parameter.data *= 64 if parameter.dim() == 2 else 1  # so that what stands around a blank matters
 
 
 def test_the_blanks_are_those_of_the_held_out_masks():
