@@ -99,7 +99,9 @@ def blank_scores(scores: dict, chance: float) -> BookFigure:
             places = np.arange(1, row.size + 1)
             ax.bar(places, row, width=0.7, color=FATES["R"][0], edgecolor=line[0], hatch=hatch)
             for place, share in zip(places, row, strict=True):
-                ax.text(place, share + 0.02, f"{share:.2f}", ha="center", fontsize=10, bbox=paper)
+                ax.text(
+                    place, share + 0.03, f"{share:.2f}", ha="center", va="bottom", fontsize=10, bbox=paper
+                )
             ax.axhline(chance, color=BLACK, linestyle="--", linewidth=1)
             ax.set_title(_drawable(name), fontsize=11, parse_math=False)
             ax.set(xlabel="hidden word", ylim=(0, 1.12), xticks=places, yticks=(0, 0.5, 1))
