@@ -49,7 +49,11 @@ def parser() -> argparse.ArgumentParser:
         "sooner, and the same minutes always give the same steps",
     )
     length.add_argument("--steps", type=int, metavar="N", help="plan exactly so many steps")
-    one.add_argument("--config", default="tiny", choices=("tiny", "small"), help="2 layers x 128, or 4 x 192")
+    one.add_argument(
+        "--config",
+        choices=("tiny", "small"),
+        help="2 layers x 128, or 4 x 192 (default: tiny, or as the model to begin with)",
+    )
     one.add_argument("--seed", type=int, default=0, metavar="S", help="of first weights, order and masks")
     one.add_argument("--p", type=float, default=0.15, help="share of pieces to predict (default: 0.15)")
     one.add_argument(
@@ -96,11 +100,12 @@ def shares(text: str) -> tuple[float, ...]:
 
 
 def run_pretrain(options: argparse.Namespace) -> int:
-    from .pretrain import Plan, pretrain, steps_of
+    from .pretrain import Plan, config_of, pretrain, steps_of
 
+    config = options.config or ("tiny" if options.start is None else config_of(options.start))
     plan = Plan(
-        steps=options.steps if options.steps is not None else steps_of(options.minutes, options.config),
-        config=options.config,
+        steps=options.steps if options.steps is not None else steps_of(options.minutes, config),
+        config=config,
         seed=options.seed,
         p=options.p,
         split=options.split,

@@ -114,6 +114,16 @@ def steps_of(minutes: float, config: str) -> int:
     return max(1, round(minutes * STEPS_A_MINUTE[config]))
 
 
+def config_of(dir: Path | str) -> str:
+    """Which of `SIZES` the model in a directory has; ValueError for another one."""
+    there = asdict(load_bert(dir, dropout=0.0).config)
+    for name, sizes in SIZES.items():
+        if sizes.items() <= there.items():
+            return name
+    told = ", ".join(f"{key} {there[key]}" for key in SIZES["tiny"])
+    raise ValueError(f"{dir}: expected a model of the size {' or '.join(SIZES)}, got one with {told}")
+
+
 @dataclass(frozen=True)
 class Run:
     """A run so far.

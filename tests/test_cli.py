@@ -179,7 +179,7 @@ def test_training_goes_on_from_a_model_with_its_vocabulary(letters, tmp_path, ca
     more = tmp_path / "more.txt"
     more.write_text(letters.read_text().replace("sat on mat", "saw the mat"))
     options = ["--steps", 3, "--threads", 1, "--quiet"]
-    assert call("pretrain", "--out", tmp_path / "one", *options, letters) == 0
+    assert call("pretrain", "--out", tmp_path / "one", "--config", "small", *options, letters) == 0
     assert call("pretrain", "--out", tmp_path / "two", "--start", tmp_path / "one", *options, more) == 0
     one, two = (WordPieceTokenizer.from_dir(tmp_path / name) for name in ("one", "two"))
     assert one == two

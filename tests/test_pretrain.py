@@ -17,13 +17,14 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from bert_lab import PCG32, load_bert, mlm_mask, special_ids
+from bert_lab import PCG32, BertConfig, BertForMLM, load_bert, mlm_mask, save_bert, special_ids
 from bert_lab import pretrain as module
 from bert_lab.corpus import MAX_LEN, corpus_of
 from bert_lab.datasets import MLMCollator
 from bert_lab.masking import IGNORE
 from bert_lab.pretrain import (
     Plan,
+    config_of,
     held_out_batches,
     held_out_masks,
     held_out_score,
@@ -447,6 +448,13 @@ def test_a_run_can_start_from_the_weights_of_another(unbroken, tmp_path):
         module._Training(dataclasses.replace(plan, config="small"), CORPUS)
     with pytest.raises(ValueError, match="start: expected a tiny model, got one with vocab 4000, not 3999"):
         module._Training(plan, dataclasses.replace(CORPUS, tok=WordPieceTokenizer(TOK.vocab[:-1])))
+
+
+def test_the_size_of_a_model_is_recognized(unbroken, tmp_path):
+    assert config_of(unbroken[0]) == "tiny"
+    save_bert(BertForMLM(BertConfig(9, 8, 16, 2, 1, 32)), tmp_path)
+    with pytest.raises(ValueError, match="size tiny or small, got one with d_model 16"):
+        config_of(tmp_path)
 
 
 def test_a_run_that_starts_from_others_weights_is_known_by_them(unbroken, tmp_path):
