@@ -52,7 +52,7 @@ def training_curves(history, levels: dict) -> BookFigure:
         left.set_ylabel("loss in nats")
         right.set_ylabel("share of blanks that are hit")
         right.set_ylim(bottom=0)
-        left.legend(loc="lower left")
+        left.legend(loc="upper right", bbox_to_anchor=(1, 0.93))
         said.append("falls" if held_loss[-1] < held_loss[0] else "does not fall")
         for name, pair in levels.items():
             said.append(f"{'ends below' if held_loss[-1] < pair[0] else 'does not end below'} {name}")
