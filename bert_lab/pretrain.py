@@ -165,7 +165,7 @@ def pretrain(
         out: a directory that is new, empty, or holds a run of the same plan, text and threads.
         progress: show a bar with loss, masked accuracy, tokens a second and the time that is left.
         save_seconds: how often the state is saved.
-        stop: asked after each step; at true the state is saved and the run so far is returned.
+        stop: asked before each step; at true the state is saved and the run so far is returned.
 
     Raises:
         TypeError: plan or corpus is something else.

@@ -1,5 +1,6 @@
 """The commands of the terminal."""
 
+import contextlib
 import importlib.metadata
 import json
 import re
@@ -12,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from bert_lab import __main__ as as_module
 from bert_lab import cli, ladder, load_bert
 from bert_lab.ladder import Rung
 from bert_lab.weightfiles import read_words
@@ -133,6 +135,14 @@ def _step(out) -> int:
     return read_words(path)["step"] if path.exists() else 0
 
 
+def test_a_run_that_was_asked_to_stop_says_how_far_it_came(letters, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        cli, "_asked_to_stop", lambda: contextlib.nullcontext(iter([False, False, True]).__next__)
+    )
+    assert call("pretrain", "--out", tmp_path, "--steps", 9, "--quiet", letters) == cli.STOPPED
+    assert "Stopped after 2 of 9 steps." in capsys.readouterr().out and _step(tmp_path) == 2
+
+
 def test_a_second_ctrl_c_ends_at_once():
     with pytest.raises(KeyboardInterrupt), cli._asked_to_stop() as stop:
         assert not stop()
@@ -191,6 +201,6 @@ def test_training_goes_on_from_a_model_with_its_vocabulary(letters, tmp_path, ca
 
 def test_both_ways_of_calling_are_there():
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="bert-lab")
-    assert command.load() is cli.main
+    assert command.load() is cli.main is as_module.main
     shown = subprocess.run([sys.executable, "-m", "bert_lab", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0 and "pretrain" in shown.stdout and "ladder" in shown.stdout

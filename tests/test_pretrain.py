@@ -266,6 +266,12 @@ def test_a_run_that_is_stopped_after_each_step_ends_with_the_same_weights_and_hi
     assert run.history == whole.history
 
 
+def test_the_state_is_saved_while_a_run_goes_on(tmp_path):
+    saved = []
+    pretrain(PLAN, CORPUS, tmp_path, save_seconds=0, stop=lambda: saved.append(_saved(tmp_path)))
+    assert saved == list(range(12))
+
+
 def test_a_finished_run_is_not_run_again(unbroken, monkeypatch):
     folder, whole = unbroken
     monkeypatch.setattr(module._Training, "take_step", None)
