@@ -50,6 +50,7 @@ def test_training_curves_draw_the_run_and_the_levels():
         assert points.get_xdata().tolist() == [0, 2] and points.get_ydata().tolist() == held
         assert [line.get_ydata()[0] for line in lines] == levels
         assert [text.get_text() for text in ax.texts] == ["uniform", "uni$gram"]
+    assert right.get_ylim()[0] == 0 and left.get_legend()
     plt.close(fig)
 
 
