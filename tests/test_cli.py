@@ -144,12 +144,13 @@ def test_a_run_that_was_asked_to_stop_says_how_far_it_came(letters, tmp_path, mo
 
 
 def test_a_second_ctrl_c_ends_at_once():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(KeyboardInterrupt), cli._asked_to_stop() as stop:
         assert not stop()
         signal.raise_signal(signal.SIGINT)
         assert stop()
         signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_ctrl_c_before_the_training_says_nothing(monkeypatch, capsys):
