@@ -229,12 +229,14 @@ def test_a_run_learns_and_leaves_a_directory_that_others_load(unbroken):
     assert (theirs(ids).logits - ours(ids)[0]).abs().max() < 1e-4
 
 
-def test_the_history_has_means_since_the_last_entry(tmp_path, monkeypatch):
+def test_the_history_has_means_since_the_last_entry(unbroken, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ENTRIES", 4)
     monkeypatch.setattr(module, "EVALUATIONS", 2)
     run = pretrain(PLAN, CORPUS, tmp_path / "run")
     assert [entry["step"] for entry in run.history] == [3, 6, 9, 12]
     assert ["held_out_loss" in entry for entry in run.history] == [False, True, False, True]
+    each = [entry["loss"] for entry in unbroken[1].history]
+    assert [entry["loss"] for entry in run.history] == pytest.approx(np.reshape(each, (4, 3)).mean(axis=1))
 
 
 def test_the_first_batch_of_a_run_has_the_loss_that_its_history_says(unbroken):
@@ -423,8 +425,8 @@ def _some_weights(folder):
 
 
 def test_float16_saves_the_same_weights_in_half_the_room(unbroken, tmp_path):
-    folder, run = unbroken
-    pretrain(dataclasses.replace(PLAN, float16=True), CORPUS, tmp_path / "half")
+    folder, _ = unbroken
+    run = pretrain(dataclasses.replace(PLAN, float16=True), CORPUS, tmp_path / "half")
     small, large = weights(tmp_path / "half"), weights(folder)
     assert all(torch.equal(small[key], large[key].half()) for key in large)
     assert next(load_bert(tmp_path / "half").parameters()).dtype == torch.float32
