@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,12 +106,12 @@ def manual_documents() -> list[str]:
     # Not every program that imports this module trains, and the topics are half a megabyte.
     from pydoc_data.topics import topics
 
-    library = Path(sysconfig.get_paths()["stdlib"])
+    files = list(sources(Path(sysconfig.get_paths()["stdlib"])))
     return [
         *(topics[name] for name in sorted(topics)),
-        *docstrings(library),
-        *comments(library),
-        *builtin_docstrings(),
+        *documents_of(files, docstrings_of),
+        *documents_of(files, comments_of),
+        *documents_of(sorted(sys.builtin_module_names), builtin_docstrings_of),
     ]
 
 
@@ -122,18 +122,10 @@ def sources(root: Path) -> Iterator[bytes]:
             yield path.read_bytes()
 
 
-def docstrings(root: Path) -> Iterator[str]:
-    """For each Python file under `root`: its docstrings, blank lines between them."""
-    for source in sources(root):
-        found = list(docstrings_of(source))
-        if found:
-            yield "\n\n".join(found)
-
-
-def comments(root: Path) -> Iterator[str]:
-    """For each Python file under `root`: its longer comments, blank lines between them."""
-    for source in sources(root):
-        found = list(comments_of(source))
+def documents_of(sources: Iterable, texts_of: Callable) -> Iterator[str]:
+    """For each source the texts that `texts_of` finds in it, blank lines between them; none for none."""
+    for source in sources:
+        found = list(texts_of(source))
         if found:
             yield "\n\n".join(found)
 
@@ -168,12 +160,10 @@ def comments_of(source: bytes) -> Iterator[str]:
                 yield whole
 
 
-def builtin_docstrings() -> Iterator[str]:
-    """For each module that is written in C and part of the interpreter: its docstrings."""
-    for name in sorted(sys.builtin_module_names):
-        found = [inspect.cleandoc(text) for text in _docs_inside(importlib.import_module(name))]
-        if found:
-            yield "\n\n".join(found)
+def builtin_docstrings_of(name: str) -> Iterator[str]:
+    """The docstrings of a module that is written in C and part of the interpreter."""
+    for text in _docs_inside(importlib.import_module(name)):
+        yield inspect.cleandoc(text)
 
 
 def _docs_inside(module) -> Iterator[str]:

@@ -11,11 +11,12 @@ from bert_lab.corpus import (
     comments_of,
     corpus_of,
     corpus_of_files,
-    docstrings,
     docstrings_of,
+    documents_of,
     manual_documents,
     passages,
     read_document,
+    sources,
 )
 from bert_lab.wordpiece import book_tokenizer
 
@@ -72,8 +73,9 @@ def test_documents_come_file_by_file_without_tests_and_installed_packages(tmp_pa
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(f'"""{name}"""\n# {name} {"long " * 20}\n')
     (tmp_path / "empty.py").write_text("X = 1\n")
-    assert list(docstrings(tmp_path)) == ["a/x.py", "b.py"]
-    assert [text.split()[0] for text in module.comments(tmp_path)] == ["a/x.py", "b.py"]
+    files = list(sources(tmp_path))
+    assert list(documents_of(files, docstrings_of)) == ["a/x.py", "b.py"]
+    assert [text.split()[0] for text in documents_of(files, comments_of)] == ["a/x.py", "b.py"]
 
 
 def test_the_manual_brings_its_topics_the_library_and_what_is_written_in_c(manual):

@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from bert_lab.corpus import docstrings
+from bert_lab.corpus import docstrings_of, documents_of, sources
 from bert_lab.wordpiece import WordPieceTokenizer
 
 VOCAB_SIZE = 4000
@@ -55,7 +55,8 @@ def main(arguments: list[str]) -> None:
         raise SystemExit("usage: python -m bert_lab.assets.make_vocabulary OUT.txt")
     (out,) = arguments
     library = Path(sysconfig.get_paths()["stdlib"])
-    pieces = make([*topics.values(), *docstrings(library)], VOCAB_SIZE)
+    texts = [*topics.values(), *documents_of(sources(library), docstrings_of)]
+    pieces = make(texts, VOCAB_SIZE)
     Path(out).write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
     print(f"{len(pieces)} pieces -> {out}")
 
