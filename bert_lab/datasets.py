@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from .batches import as_room, encode_rows
 from .masking import BERT_SPLIT, IGNORE, as_array, as_ids, as_probability, as_split, mlm_mask
-from .rng import as_index, example_stream
+from .rng import as_bool, as_index, example_stream
 from .wholeword import mask_whole_words
 from .wordpiece import WordPieceTokenizer, check_text, special_ids, split_pairs
 
@@ -67,7 +67,7 @@ class MLMDataset(Dataset):
         specials = special_ids(tok)
         self.p, self.split = as_probability(p, "p"), as_split(split)
         self.seed = as_index(seed, "seed", 0, 2**64)
-        self.whole_word, self.fixed = _as_flag(whole_word, "whole_word"), _as_flag(fixed, "fixed")
+        self.whole_word, self.fixed = as_bool(whole_word, "whole_word"), as_bool(fixed, "fixed")
         self._mask_id, self._vocab = tok.mask_id, tok.vocab_size
         self._is_special = np.isin(np.arange(tok.vocab_size), specials)  # [V]
         self._continues = np.array([piece.startswith("##") for piece in tok.vocab])  # [V]
@@ -155,12 +155,6 @@ class MLMCollator:
             padded[real] = np.concatenate([_row(items, i, name) for i in range(len(items))])
             batch[name] = torch.from_numpy(padded)
         return {**batch, "attention_mask": torch.from_numpy(real.astype(np.int64))}
-
-
-def _as_flag(value, name: str) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected True or False, got {value!r}")
-    return bool(value)
 
 
 def _listed(examples) -> list:

@@ -33,7 +33,7 @@ from .datasets import MLMCollator, MLMDataset
 from .masking import BERT_SPLIT, IGNORE, as_probability, as_split
 from .model import BertConfig, BertForMLM
 from .packing import mean_cross_entropy
-from .rng import PCG32, as_index, as_real, example_stream
+from .rng import PCG32, as_bool, as_index, as_real, example_stream
 from .weightfiles import read_state, read_words, write_state
 from .wordpiece import WordPieceTokenizer, special_ids, write_files
 
@@ -48,6 +48,7 @@ WARM_UP = 0.03  # of the steps
 EVALUATIONS = 20  # of the held-out passages
 ENTRIES = 200  # of the history, at most
 HELD_OUT_P = 0.15  # of the held-out passages' masks, which are those of seed 0, whatever the run's are
+_NO_SUMS = {"loss": 0.0, "hits": 0, "labels": 0, "steps": 0}  # over the steps since a history's last entry
 STATE, RECORD = "training.safetensors", "training.json"
 
 
@@ -83,20 +84,16 @@ class Plan:
             "p": as_probability(self.p, "p"),
             "split": list(as_split(self.split)),
             "peak": as_real(self.peak, "peak"),
+            "left_only": as_bool(self.left_only, "left_only"),
+            "float16": as_bool(self.float16, "float16"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        if self.config not in SIZES:
-            raise ValueError(f"config: expected {' or '.join(SIZES)}, got {self.config!r}")
+        _check_config(self.config)
         if not 0 < self.peak < math.inf:
             raise ValueError(f"peak: expected a finite learning rate > 0, got {self.peak}")
-        for name, kinds, told in (
-            ("left_only", bool, "True or False"),
-            ("float16", bool, "True or False"),
-            ("start", str | None, "the path of a directory as a string"),
-        ):
-            if not isinstance(getattr(self, name), kinds):
-                raise TypeError(f"{name}: expected {told}, got {getattr(self, name)!r}")
+        if not isinstance(self.start, str | None):
+            raise TypeError(f"start: expected the path of a directory as a string, got {self.start!r}")
 
     def rate(self, step: int) -> float:
         """The learning rate of step number `step`, which counts from 0."""
@@ -104,13 +101,17 @@ class Plan:
         return self.peak * min(part / WARM_UP, (1 - part) / (1 - WARM_UP) + 1e-3)
 
 
+def _check_config(config) -> None:
+    if config not in SIZES:
+        raise ValueError(f"config: expected {' or '.join(SIZES)}, got {config!r}")
+
+
 def steps_of(minutes: float, config: str) -> int:
     """How many steps of this config two cores make in so many minutes; at least 1."""
     minutes = as_real(minutes, "minutes")
     if not 0 < minutes <= 1_000_000:
         raise ValueError(f"minutes: expected a number above 0, at most a million, got {minutes}")
-    if config not in SIZES:
-        raise ValueError(f"config: expected {' or '.join(SIZES)}, got {config!r}")
+    _check_config(config)
     return max(1, round(minutes * STEPS_A_MINUTE[config]))
 
 
@@ -232,7 +233,7 @@ class _Training:
         self.optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-6, fused=True)
         self.step = 0
         self.history: list[dict] = []
-        self.sums = {"loss": 0.0, "hits": 0, "labels": 0, "steps": 0}  # since the last entry of the history
+        self.sums = dict(_NO_SUMS)
         self.tokens = 0  # seen by this process
         self.latest = 0.0, 0.0  # loss and masked accuracy of the last step
         self.batches = _Batches(plan, corpus)
@@ -268,7 +269,7 @@ class _Training:
                 hits, labels, loss = held_out_score(self.model, self.corpus, self.plan.left_only)
                 entry |= {"held_out_loss": loss, "held_out_accuracy": hits / max(1, labels)}
             self.history.append(entry)
-            self.sums = dict.fromkeys(sums, 0) | {"loss": 0.0}
+            self.sums = dict(_NO_SUMS)
 
     def save(self, path: Path, identity: dict) -> None:
         tensors = {f"model.{name}": p.detach() for name, p in self.model.named_parameters()}
@@ -456,9 +457,9 @@ def _bar(training: _Training, progress: bool) -> Iterator[Callable[[], None]]:
             recent.append(training.latest)
             loss, accuracy = (sum(values) / len(recent) for values in zip(*recent, strict=True))
             told = {"loss": f"{loss:.2f}", "accuracy": f"{accuracy:.3f}"}
-            scores = [entry for entry in training.history if "held_out_accuracy" in entry]
-            if scores:
-                told["held out"] = f"{scores[-1]['held_out_accuracy']:.3f}"
+            scores = (entry for entry in reversed(training.history) if "held_out_accuracy" in entry)
+            if last := next(scores, None):
+                told["held out"] = f"{last['held_out_accuracy']:.3f}"
             told["tokens/s"] = f"{training.tokens / (time.monotonic() - start):,.0f}"
             bar.set_postfix(told, refresh=False)
             bar.update()

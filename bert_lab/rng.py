@@ -37,6 +37,13 @@ def as_index(value, name: str, low: int, high: int) -> int:
     return number
 
 
+def as_bool(value, name: str) -> bool:
+    """`value` as a Python bool; TypeError for anything else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {value!r}")
+    return bool(value)
+
+
 def as_real(value, name: str) -> float:
     """`value` as a float; TypeError for anything but a real number (a bool is none), ValueError for NaN."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):

@@ -2,25 +2,11 @@
 
 import pytest
 import torch
+from small_reader import MODEL, SENTENCE, TOK, make_model
 
-from bert_lab import PCG32, BertConfig, BertForMLM
+from bert_lab import BertForMLM
 from bert_lab.filling import ORDERS, fill_one_by_one
-from bert_lab.wordpiece import WordPieceTokenizer, special_ids
-
-WORDS = ["red", "white", "wine", "ink", "bread", "##s", "and", ".", "<"]
-TOK = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
-SENTENCE = "Red [MASK] and white [MASK] and bread."
-
-
-def make_model(vocab=TOK.vocab_size, seed=3):
-    model = BertForMLM(BertConfig(vocab, 12, 16, 2, 1, 32, dropout=0.5), PCG32(seed))
-    with torch.no_grad():
-        for weights in model.parameters():
-            weights *= 25 if weights.dim() == 2 else 1
-    return model.eval()
-
-
-MODEL = make_model()
+from bert_lab.wordpiece import special_ids
 
 
 def ask(ids, place):

@@ -3,27 +3,11 @@
 import html
 
 import pytest
-import torch
+from small_reader import MODEL, SENTENCE, TOK
 
-from bert_lab import PCG32, BertConfig, BertForMLM, fill_mask
+from bert_lab import fill_mask
 from bert_lab.labs import fill_in as module
 from bert_lab.labs.fill_in import FillInLab
-from bert_lab.wordpiece import WordPieceTokenizer
-
-WORDS = ["red", "white", "wine", "ink", "bread", "##s", "and", ".", "<"]
-TOK = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
-SENTENCE = "Red [MASK] and white [MASK] and bread."
-
-
-def make_model(vocab=TOK.vocab_size, seed=3):
-    model = BertForMLM(BertConfig(vocab, 12, 16, 2, 1, 32, dropout=0.5), PCG32(seed))
-    with torch.no_grad():
-        for weights in model.parameters():
-            weights *= 25 if weights.dim() == 2 else 1
-    return model.eval()
-
-
-MODEL = make_model()
 
 
 @pytest.fixture
