@@ -342,7 +342,7 @@ def test_no_file_holds_a_path_of_one_machine():
         assert not found, f"{path.relative_to(ROOT)} holds {found[0]!r}"
     for bad in ("see /" + "home/me", "'/" + "tmp/x'", "C:" + "\\Users\\me", "C:" + "\\\\Users"):
         assert MACHINE.search(bad)
-    for good in ("https://a.org/home/x", "and/or", "~/work/x", "/usr/bin/env", "a/tmp/b"):
+    for good in ("https://a.org/" + "home/x", "and/or", "~/" + "work/x", "/usr/" + "bin/env", "a/" + "tmp/b"):
         assert not MACHINE.search(good)
 
 
