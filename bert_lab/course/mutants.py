@@ -1,23 +1,27 @@
-"""The faults that a good test catches: the reference with one line changed, each a mistake that people make.
+"""The faults that a good test catches, as running code: the reference with one line changed.
 
-There is one copy of the reference: a mutant is a row here, its old text stands in the reference exactly once,
-and the faulty code is made from the reference's source when it is asked for, in memory. Nothing is compiled
-to a file, so that no stale bytecode can come into play.
+There is one copy of the reference: a mutant is a row of `faults`, its old text stands in the reference
+exactly once, and the faulty code is made from the reference's source when it is asked for, in memory.
+Nothing is compiled to a file, so that no stale bytecode can come into play.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import linecache
+import re
 import shutil
 import sys
-from dataclasses import dataclass
+import textwrap
 from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
 import bert_lab
+
+from .faults import MUTANTS, Mutant
 
 _PACKAGE = Path(bert_lab.__file__).parent
 # A changed module, and the modules that must be made anew because they use it.
@@ -26,169 +30,6 @@ _USERS = {
     "batches": ["batches"],
     "packing": ["packing", "model", "checkpoint"],
     "model": ["model", "checkpoint"],
-}
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One fault: where it is, what it changes, and what the person who makes it believes."""
-
-    id: str
-    pitfall: str  # the pitfall's title in the course text, section 5
-    module: str  # the module of bert_lab that is changed
-    old: str  # stands in that module exactly once
-    new: str
-    misconception: str
-    tests: tuple[str, ...]  # course tests that turn red
-    chapter: str  # a chapter that turns red under nbval
-
-
-MUTANTS = {
-    row.id: row
-    for row in [
-        Mutant(
-            "s01",
-            "special or padded positions picked",
-            "masking",
-            "        if special[t]:\n            continue\n",
-            "",
-            "Every position is a word, so every position may be picked.",
-            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order", "test_mlm_batch_from_text"),
-            "01_mask_by_hand",
-        ),
-        Mutant(
-            "s02",
-            "every position labelled",
-            "masking",
-            "def _mask_one_by_one(ids, special, mask_id, vocab, p, rng, split):\n"
-            '    """The order of draws, position by position; ids int64 [N], special bool [N]."""\n'
-            "    inputs = ids.copy()\n"
-            "    labels = np.full_like(ids, IGNORE)\n",
-            "def _mask_one_by_one(ids, special, mask_id, vocab, p, rng, split):\n"
-            "    inputs = ids.copy()\n"
-            "    labels = ids.copy()\n",
-            "The labels are the sentence; the loss will see to the rest.",
-            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order", "test_mask_rates"),
-            "01_mask_by_hand",
-        ),
-        Mutant(
-            "s03",
-            "random and keep swapped",
-            "masking",
-            "        elif action == 1:\n",
-            "        elif action == 2:\n",
-            "Both have a share of a tenth, so their order cannot matter.",
-            (
-                "test_hand_example_mlm_mask",
-                "test_keep_action_still_predicts",
-                "test_mask_follows_the_op_order",
-            ),
-            "01_mask_by_hand",
-        ),
-        Mutant(
-            "s04",
-            "the label is what was shown, not the original",
-            "masking",
-            "            inputs[t] = rng.below(vocab)\n    return inputs, labels\n",
-            "            inputs[t] = rng.below(vocab)\n"
-            "    return inputs, np.where(labels == IGNORE, IGNORE, inputs)\n",
-            "The model is to predict what stands at the position.",
-            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order", "test_mlm_batch_from_text"),
-            "01_mask_by_hand",
-        ),
-        Mutant(
-            "s05",
-            "a second uniform drawn for every position",
-            "masking",
-            "        if rng.uniform() >= p:\n            continue\n        labels[t] = original\n"
-            "        action = sample_categorical(split, rng.uniform())\n",
-            "        u, u_action = rng.uniform(), rng.uniform()\n"
-            "        if u >= p:\n            continue\n        labels[t] = original\n"
-            "        action = sample_categorical(split, u_action)\n",
-            "Two draws a position are simpler, and the rates are the same.",
-            ("test_hand_example_mlm_mask", "test_mask_follows_the_op_order"),
-            "01_mask_by_hand",
-        ),
-        Mutant(
-            "s06",
-            "GPT-2's tanh GELU instead of the exact one",
-            "model",
-            "F.gelu(self.ff_in(h))",
-            'F.gelu(self.ff_in(h), approximate="tanh")',
-            "GELU is GELU; the tanh form is only a faster way to write it.",
-            ("test_layer_matches_the_formula", "test_golden_hf_bert"),
-            "04_build_the_encoder",
-        ),
-        Mutant(
-            "s07",
-            "pre-LN instead of BERT's post-LN",
-            "model",
-            "        mixed = self.attention(h, rows, allowed)\n"
-            "        if places is not None:\n"
-            "            h, mixed = h.index_select(0, places), mixed.index_select(0, places)\n"
-            "        h = self.attention_norm(h + self.drop(self.attention.output(mixed)))\n"
-            "        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))\n",
-            "        mixed = self.attention(self.attention_norm(h), rows, allowed)\n"
-            "        if places is not None:\n"
-            "            h, mixed = h.index_select(0, places), mixed.index_select(0, places)\n"
-            "        h = h + self.drop(self.attention.output(mixed))\n"
-            "        return h + self.drop(self.ff_out(F.gelu(self.ff_in(self.ff_norm(h)))))\n",
-            "The norm goes before each part, as in GPT-2 and in most models since.",
-            ("test_layer_matches_the_formula", "test_golden_hf_bert"),
-            "04_build_the_encoder",
-        ),
-        Mutant(
-            "s08",
-            "padding keys not masked",
-            "packing",
-            "        keys = rows.real[:, None, None, :]",
-            "        keys = torch.ones_like(rows.real)[:, None, None, :]",
-            "Padding is zeros, and zeros add nothing.",
-            ("test_padding_is_never_read", "test_golden_hf_bert"),
-            "05_read_both_ways",
-        ),
-        Mutant(
-            "s09",
-            "token types never added",
-            "model",
-            "        h = h + self.token_type(rows.pack(types))\n",
-            "",
-            "Token types are for pairs, and this is one sentence.",
-            ("test_token_types_are_added", "test_layer_matches_the_formula", "test_golden_hf_bert"),
-            "04_build_the_encoder",
-        ),
-        Mutant(
-            "s10",
-            "the decoder bias left out",
-            "model",
-            "F.linear(z, self.encoder.word.weight, self.decoder_bias)",
-            "F.linear(z, self.encoder.word.weight)",
-            "The decoder is the word table, and a table has no bias.",
-            ("test_golden_hf_bert", "test_decoder_is_tied_and_has_a_bias"),
-            "06_predict_the_blank",
-        ),
-        Mutant(
-            "s11",
-            "a causal mask copied from GPT",
-            "model",
-            "        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
-            "        allowed = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()\n"
-            "        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
-            "Attention needs a triangular mask, or it would see the answer.",
-            ("test_reads_both_directions", "test_golden_hf_bert"),
-            "05_read_both_ways",
-        ),
-        Mutant(
-            "s12",
-            "special or padded positions picked",
-            "batches",
-            "np.isin(ids, specials)",
-            "np.isin(ids, [s for s in specials if s != tok.pad_id])",
-            "Padding is added after the text, so it is no special token.",
-            ("test_mlm_batch_from_text",),
-            "03_from_text_to_batches",
-        ),
-    ]
 }
 
 
@@ -201,17 +42,33 @@ def mutant(id: str) -> Mutant:
 
 def mutated_source(row: Mutant) -> str:
     """The source of the row's module with the fault in it; ValueError unless the old text is there once."""
-    source = _reference_source(row.module)
+    source = _changed(row, _reference_source(row.module))
+    if row.module == "masking":
+        # The readable loop is the reference. Its twin would hide the fault from a PCG32, so it has to go.
+        source += "\n\n_mask_in_blocks = _mask_one_by_one\n"
+    return source
+
+
+def _changed(row: Mutant, source: str) -> str:
     found = source.count(row.old)
     if found != 1:
         raise ValueError(
             f"mutant {row.id}: expected its old text in {row.module}.py once, found it {found} times"
         )
-    source = source.replace(row.old, row.new)
-    if row.module == "masking":
-        # The readable loop is the reference. Its twin would hide the fault from a PCG32, so it has to go.
-        source += "\n\n_mask_in_blocks = _mask_one_by_one\n"
-    return source
+    return source.replace(row.old, row.new)
+
+
+def changed_lines(row: Mutant) -> tuple[list[str], list[str]]:
+    """The lines that the fault takes away and those that it puts there, less their common indentation."""
+    source = _reference_source(row.module)
+    before, after = source.splitlines(), _changed(row, source).splitlines()
+    gone, come = [], []
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            gone += before[i:j]
+            come += after[k:m]
+    lines = textwrap.dedent("\n".join(gone + come)).split("\n")
+    return lines[: len(gone)], lines[len(gone) :]
 
 
 def load_mutant(id: str) -> ModuleType:
@@ -255,3 +112,29 @@ def write_mutant(id: str, folder: Path) -> Path:
     shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / f"{row.module}.py").write_text(mutated_source(row), encoding="utf-8")
     return copy
+
+
+def table() -> str:
+    """The faults, and what catches each: the course tests that turn red, and a chapter that does.
+
+    Text of at most 110 columns. Below the table: the tests' names, and where each fault was seen in public.
+    """
+    tests = course_tests()
+    numbers = " ".join(f"{i:2}" for i in range(1, len(tests) + 1))
+    rows = [("id", "fault", "module", numbers, "chapter")]
+    for row in MUTANTS.values():
+        marks = " ".join(" x" if name in row.tests else " ." for name in tests)
+        rows.append((row.id, row.pitfall, row.module, marks, row.chapter.partition("_")[0]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines += ["", "Course tests (x: it turns red):"]
+    lines += [f"{i:2}  {name}" for i, name in enumerate(tests, 1)]
+    lines += ["", "Seen in public:"]
+    lines += [f"{row.id}  {row.url}" for row in MUTANTS.values() if row.seen]
+    return "\n".join(lines)
+
+
+def course_tests() -> tuple[str, ...]:
+    """The names of the course tests, in their order; without importing them, since they need pytest."""
+    source = (_PACKAGE / "course" / "test_bert.py").read_text(encoding="utf-8")
+    return tuple(re.findall(r"^def (test_\w+)", source, re.MULTILINE))
