@@ -68,7 +68,7 @@ class Engine:
         A result holds "events", the process's exit "code" (None if there is none, negative for a signal), and
         why it was "ended": "timeout", "too much output", or "" when it ended by itself.
 
-        Raises RuntimeError when the server itself ends.
+        Raises ChildProcessError when the server itself ends.
         """
         jobs = {uuid.uuid4().hex: {**job, "libraries": self.libraries} for job in jobs}
         results = self._from_server(jobs) if self.fork else self._afresh(jobs)
@@ -85,7 +85,7 @@ class Engine:
                 code = self._server.wait()
                 self._said.seek(0)
                 said = self._said.read()[-2000:]
-                raise RuntimeError(f"the server of the runs ended with exit code {code}\n{said}")
+                raise ChildProcessError(f"the server of the runs ended with exit code {code}\n{said}")
             yield json.loads(line)
 
     def _afresh(self, jobs: dict) -> Iterator[dict]:

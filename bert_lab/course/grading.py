@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .engine import Engine
 from .faults import MUTANTS, Mutant
-from .handout import PARTS, STEPS
+from .handout import PARTS, course_tests
 from .matrix import kill_matrix, smallest_set
 from .mutants import mutant
 from .submission import gather, source_of, syntax_error
@@ -32,7 +32,8 @@ def libraries(texts: Iterable[str], rows: Iterable[Mutant] = ()) -> list[str]:
     text = "\n".join(texts)
     names = ["numpy", "pytest", "scipy.stats"]
     if re.search(r"\btorch\b|Bert|_bert\b", text) or any(row.part == "model" for row in rows):
-        names += ["torch", "torch.nn.functional", "safetensors.torch", "bert_lab.checkpoint"]
+        # torch._dynamo: what torch itself imports at the first initialization, in every child anew.
+        names += ["torch._dynamo", "safetensors.torch", "bert_lab.checkpoint"]
     if "transformers" in text:
         names += ["transformers.models.bert.modeling_bert"]
     return names
@@ -140,11 +141,6 @@ def _code(code: int | None) -> str:
 # ---- the course tests on a learner's module
 
 
-def course_tests_of(part: str) -> list[str]:
-    """The names of the course tests of a part, in the order of the work."""
-    return [test for names, _, tests in STEPS if set(names) <= set(PARTS[part]) for test in tests]
-
-
 def run_course_tests(
     engine: Engine, folder: Path, part: str = "whole", select: Sequence[str] | None = None, seconds=SECONDS
 ) -> Outcome:
@@ -154,7 +150,7 @@ def run_course_tests(
     """
     if not (folder / "bert.py").is_file():
         return Outcome(trouble="bert.py: no such file")
-    left = list(course_tests_of(part) if select is None else select)
+    left = list(course_tests(part) if select is None else select)
     whole = Outcome()
     while left:
         job = {"kind": "course", "folder": str(folder), "names": PARTS[part], "select": left, "seconds": seconds}

@@ -55,16 +55,8 @@ def run(job: dict, place: Path, send: Callable[[dict], None]) -> int:
     sys.modules["bert"] = bert
     config = place / "pytest.ini"
     config.write_text("[pytest]\n", encoding="utf-8")
-    options = [
-        "-c",
-        str(config),
-        "--rootdir",
-        str(place),
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:terminal",
-    ]
+    left_out = ("cacheprovider", "terminal", "unraisableexception")  # the last collects garbage for long
+    options = ["-c", str(config), "--rootdir", str(place), *(f"-pno:{plugin}" for plugin in left_out)]
     code = int(pytest.main([*options, *targets], plugins=[Recorder(bert, files, send)]))
     send({"exit": code})  # the process's own exit code can be that of an os._exit in a test
     return code
