@@ -1,4 +1,4 @@
-"""The commands of a terminal: `bert-lab pretrain` and `bert-lab ladder`, also as `python -m bert_lab`."""
+"""The commands of a terminal, `bert-lab pretrain` and so on, also as `python -m bert_lab`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .course import commands as course
+
 STOPPED = 130  # the exit code of a program that Ctrl-C ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit code: 0, 1 after an error, 2 for a wrong call, 130 when stopped."""
+    """Run one command; return the exit code.
+
+    0 when it passed, 1 after an error, 2 for a wrong call, 3 when it ran to its end and did not pass, 130 when it
+    was stopped.
+    """
     options = parser().parse_args(arguments)
     try:
         return options.run(options)
@@ -25,8 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser("bert-lab", description="Train a small BERT, and measure it.")
-    commands = whole.add_subparsers(dest="command", required=True, metavar="pretrain | ladder")
+    whole = argparse.ArgumentParser(
+        "bert-lab",
+        description="Train a small BERT and measure it; build one yourself, and be graded by real bugs.",
+        epilog="bert-lab COMMAND --help tells more. Exit codes: 0 passed, 1 an error, 2 a wrong call, 3 ran to its "
+        "end and did not pass, 130 stopped.",
+    )
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    course.add(commands)
 
     one = commands.add_parser(
         "pretrain",

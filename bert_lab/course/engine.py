@@ -26,7 +26,9 @@ class Engine:
     (default: the cores that this process may use). fork: whether to fork (default: where that is safe).
     """
 
-    def __init__(self, libraries: Sequence[str] = (), *, workers: int | None = None, fork: bool | None = None):
+    def __init__(
+        self, libraries: Sequence[str] = (), *, workers: int | None = None, fork: bool | None = None
+    ):
         self.libraries = list(libraries)
         self.workers = workers or _cores()
         self.fork = CAN_FORK if fork is None else fork

@@ -96,7 +96,9 @@ def outcome(job: dict, result: dict) -> Outcome:
             exits = event["exit"]
         else:
             notes.update(event)
-    by = {kind: [e for e in last.values() if e["outcome"] == kind] for kind in ("passed", "failed", "skipped")}
+    by = {
+        kind: [e for e in last.values() if e["outcome"] == kind] for kind in ("passed", "failed", "skipped")
+    }
     fields = Failure.__dataclass_fields__
     failed = {e["test"]: Failure(**{k: v for k, v in e.items() if k in fields}) for e in by["failed"]}
     run = Outcome(
@@ -153,7 +155,13 @@ def run_course_tests(
     left = list(course_tests(part) if select is None else select)
     whole = Outcome()
     while left:
-        job = {"kind": "course", "folder": str(folder), "names": PARTS[part], "select": left, "seconds": seconds}
+        job = {
+            "kind": "course",
+            "folder": str(folder),
+            "names": PARTS[part],
+            "select": left,
+            "seconds": seconds,
+        }
         [(_, result)] = engine.run([job])
         run = outcome(job, result)
         failed, trouble = dict(run.failed), run.trouble
@@ -232,7 +240,11 @@ class Grade:
     def caught_by(self) -> dict[str, list[str]]:
         """{test: ids of the mutants that it kills}, for every test, in their order."""
         return {
-            test: [id for id, verdict in self.verdicts.items() if test in verdict.tests and verdict.kind == "killed"]
+            test: [
+                id
+                for id, verdict in self.verdicts.items()
+                if test in verdict.tests and verdict.kind == "killed"
+            ]
             for test in self.tests
         }
 
@@ -264,7 +276,9 @@ class Grade:
         """The grade in words, line by line."""
         if self.problem:
             return [f"no grade: {self.problem}"]
-        lines = [f"killed {len(self.killed)} of {len(self.verdicts)} mutants, {self.share:.2f} (at least {SHARE:.2f})"]
+        lines = [
+            f"killed {len(self.killed)} of {len(self.verdicts)} mutants, {self.share:.2f} (at least {SHARE:.2f})"
+        ]
         required = [id for id in self.verdicts if MUTANTS[id].required]
         if required:
             lines.append(
@@ -366,7 +380,9 @@ def _on_the_reference(run: Outcome, again: Outcome, control: Outcome) -> Grade:
         return replace(start, problem=f"not the same twice on correct code: {', '.join(unstable)}")
     if run.failed:
         count = len(run.failed)
-        problem = f"{count} test{'s fail' if count > 1 else ' fails'} on correct code: {', '.join(run.failed)}"
+        problem = (
+            f"{count} test{'s fail' if count > 1 else ' fails'} on correct code: {', '.join(run.failed)}"
+        )
         return replace(start, problem=problem, wrong=tuple(run.failed.values()))
     if not run.passed:
         return replace(start, problem=f"no tests yet: all {len(run.skipped)} are to do")
