@@ -119,7 +119,7 @@ def test_a_stub_speaks_of_nothing_that_a_learner_does_not_have():
     assert "## Which name is which" in chapter
 
 
-ARGUMENTS = set(["rng", "uniform", "split", "allowed", "position_ids", "bert", "cls", "transformers"])
+ARGUMENTS = {"rng", "uniform", "below", "split", "allowed", "position_ids", "bert", "cls", "transformers"}
 
 
 def docstrings(source: str) -> list[str]:

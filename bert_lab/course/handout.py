@@ -58,11 +58,11 @@ def course_tests(part: str = "whole") -> tuple[str, ...]:
 
 
 def _steps(part: str):
-    names = _names(part)
+    names = names_of(part)
     return [step for step in STEPS if set(step[0]) <= set(names)]
 
 
-def _names(part: str) -> tuple[str, ...]:
+def names_of(part: str) -> tuple[str, ...]:
     if part not in PARTS:
         raise ValueError(f"part: expected {' or '.join(PARTS)}, got {part!r}")
     return PARTS[part]
@@ -88,7 +88,7 @@ def stub(part: str = "whole") -> str:
 
     part: "whole" or "masking", see `PARTS`; anything else is a ValueError.
     """
-    names = _names(part)
+    names = names_of(part)
     pieces = [_HEADS[part].strip()]
     pieces += [_stub_of(name) for name in names]
     return "\n\n\n".join(pieces) + "\n"
