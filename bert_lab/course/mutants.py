@@ -7,7 +7,6 @@ Nothing is compiled to a file, so that no stale bytecode can come into play.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import linecache
@@ -30,6 +29,7 @@ _USERS = {
     "batches": ["batches"],
     "packing": ["packing", "model", "checkpoint"],
     "model": ["model", "checkpoint"],
+    "checkpoint": ["checkpoint"],
 }
 
 
@@ -59,16 +59,22 @@ def _changed(row: Mutant, source: str) -> str:
 
 
 def changed_lines(row: Mutant) -> tuple[list[str], list[str]]:
-    """The lines that the fault takes away and those that it puts there, less their common indentation."""
+    """The lines from the first to the last that the fault changes: as they were, and as they are with it.
+
+    Less the indentation that they have in common. Either may be empty, where lines only come or only go.
+    """
     source = _reference_source(row.module)
     before, after = source.splitlines(), _changed(row, source).splitlines()
-    gone, come = [], []
-    for kind, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind != "equal":
-            gone += before[i:j]
-            come += after[k:m]
-    lines = textwrap.dedent("\n".join(gone + come)).split("\n")
-    return lines[: len(gone)], lines[len(gone) :]
+    start = _same(before, after)
+    end = _same(before[start:][::-1], after[start:][::-1])
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    lines = textwrap.dedent("\n".join(old + new)).split("\n")
+    return lines[: len(old)], lines[len(old) :]
+
+
+def _same(a: list[str], b: list[str]) -> int:
+    """How many lines at the beginning are the same."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def load_mutant(id: str) -> ModuleType:
