@@ -17,8 +17,7 @@ STOPPED = 130  # the exit code of a program that Ctrl-C ended
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code.
 
-    0 when it passed, 1 after an error, 2 for a wrong call, 3 when it ran to its end and did not pass, 130 when it
-    was stopped.
+    0: passed. 1: an error. 2: a wrong call. 3: it ran to its end and did not pass. 130: it was stopped.
     """
     options = parser().parse_args(arguments)
     try:
@@ -34,8 +33,8 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         "bert-lab",
         description="Train a small BERT and measure it; build one yourself, and be graded by real bugs.",
-        epilog="bert-lab COMMAND --help tells more. Exit codes: 0 passed, 1 an error, 2 a wrong call, 3 ran to its "
-        "end and did not pass, 130 stopped.",
+        epilog="bert-lab COMMAND --help tells more. Exit codes: 0 passed, 1 an error, 2 a wrong call, "
+        "3 ran to its end and did not pass, 130 stopped.",
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     course.add(commands)

@@ -44,9 +44,9 @@ def add(commands) -> None:
         "check",
         "the course tests, and the grade of your own tests by real bugs",
         "bert-lab check my-bert\nbert-lab check submissions/* --json results.json",
-        "Your tests must pass on correct code; then they meet one faulty bert after another. They pass when every "
-        "pitfall s01 to s12 and at least 0.80 of all faults turn a test red. Exit code 0 when every folder "
-        "passed, 3 when one did not.",
+        "Your tests must pass on correct code; then they meet one faulty bert after another. They pass when "
+        "every pitfall s01 to s12 and at least 0.80 of all faults turn a test red. Exit code 0 when every "
+        "folder passed, 3 when one did not.",
     )
     one.add_argument("folders", metavar="DIR", nargs="+", help="folders with bert.py and test_*.py")
     one.add_argument(
@@ -81,7 +81,8 @@ def add(commands) -> None:
         commands,
         "worksheet",
         "sentences to mask by hand on paper, as HTML that prints one to a page",
-        "bert-lab worksheet --seed 7 > sheet.html\nbert-lab worksheet --seed 7 --count 30 --key --out class.html",
+        "bert-lab worksheet --seed 7 > sheet.html\n"
+        "bert-lab worksheet --seed 7 --count 30 --key --out class.html",
         "Sheet number 1 is that of the seed, the next that of the seed after it, and so on.",
     )
     one.add_argument("--seed", type=int, required=True, metavar="N", help="of the first sheet")
@@ -225,11 +226,16 @@ def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
                     continue
                 gather(whole, tests)
                 (tests / "bert.py").unlink(missing_ok=True)
-                course = run_course_tests(engine, whole, part, seconds=seconds)
-                grade = grade_tests(engine, tests, rows, seconds, bar.update)
+                try:
+                    course = run_course_tests(engine, whole, part, seconds=seconds)
+                    grade = grade_tests(engine, tests, rows, seconds, bar.update)
+                except ChildProcessError as error:  # the next folder has a new server
+                    checked = _unusable(folder, part, error)
+                else:
+                    checked = Checked(folder, part, course, grade)
             bar.n = number * len(rows)
             bar.clear()
-            yield Checked(folder, part, course, grade)
+            yield checked
 
 
 def _unusable(folder: str, part: str, error: Exception):

@@ -10,7 +10,8 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 from . import worker
 
@@ -35,40 +36,37 @@ class Engine:
 
     def __enter__(self) -> Engine:
         self._stack = ExitStack()
-        if self.fork:
-            # The server begins in a folder where nothing can be imported from by accident.
-            nowhere = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bert_lab_"))
-            self._said = self._stack.enter_context(tempfile.TemporaryFile("w+"))
-            command = [sys.executable, "-m", worker.__name__, "serve", json.dumps(self.libraries)]
-            self._server = subprocess.Popen(
-                [*command, str(self.workers)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._said,
-                text=True,
-                cwd=nowhere,
-                **worker.apart(),
-            )
-            self._stack.callback(self._end_server)
+        self._server = None
         return self
 
     def __exit__(self, *error) -> None:
         self._stack.close()
 
-    def _end_server(self) -> None:
-        self._server.stdin.close()  # it then ends all that runs, and itself
-        try:
-            self._server.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            worker.kill(self._server)
-            self._server.wait()
-        self._server.stdout.close()
+    def _start_server(self) -> None:
+        """Start the server, unless it runs: a submission may have ended it."""
+        if self._server is not None and self._server.poll() is None:
+            return
+        # It begins in a folder where nothing can be imported from by accident.
+        nowhere = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bert_lab_"))
+        self._said = Path(nowhere, "said")
+        command = [sys.executable, "-m", worker.__name__, "serve", json.dumps(self.libraries)]
+        with self._said.open("w") as said:
+            self._server = subprocess.Popen(
+                [*command, str(self.workers)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                cwd=nowhere,
+                **worker.apart(),
+            )
+        self._stack.callback(_end, self._server)
 
     def run(self, jobs: Iterable[dict]) -> Iterator[tuple[dict, dict]]:
         """Do the jobs, several at a time; yield each with its result as it is done.
 
-        A result holds "events", the process's exit "code" (None if there is none, negative for a signal), and
-        why it was "ended": "timeout", "too much output", or "" when it ended by itself.
+        A result holds "events", the process's exit "code" (None if there is none, negative for a signal), the
+        "seconds" it took, and why it was "ended": "timeout", "too much output", or "" if it ended by itself.
 
         Raises ChildProcessError when the server itself ends.
         """
@@ -78,15 +76,16 @@ class Engine:
             yield jobs[result["id"]], result
 
     def _from_server(self, jobs: dict) -> Iterator[dict]:
-        for id, job in jobs.items():
-            self._server.stdin.write(json.dumps({**job, "id": id}) + "\n")
-        self._server.stdin.flush()
+        self._start_server()
+        with suppress(BrokenPipeError):  # the first answer that does not come tells more
+            for id, job in jobs.items():
+                self._server.stdin.write(json.dumps({**job, "id": id}) + "\n")
+            self._server.stdin.flush()
         for _ in jobs:
             line = self._server.stdout.readline()
             if not line:
                 code = self._server.wait()
-                self._said.seek(0)
-                said = self._said.read()[-2000:]
+                said = self._said.read_text(errors="replace")[-2000:]
                 raise ChildProcessError(f"the server of the runs ended with exit code {code}\n{said}")
             yield json.loads(line)
 
@@ -98,6 +97,17 @@ class Engine:
                     yield future.result()
             finally:
                 pool.shutdown(cancel_futures=True)
+
+
+def _end(server: subprocess.Popen) -> None:
+    with suppress(BrokenPipeError):
+        server.stdin.close()  # the server then ends all that runs, and itself
+    try:
+        server.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        worker.kill(server)
+        server.wait()
+    server.stdout.close()
 
 
 def _cores() -> int:

@@ -1,8 +1,8 @@
 """Grading by real faults: which of a learner's tests turn red on which mutant, and what that is worth.
 
 First the tests must pass on the reference, twice, since a test that fails correct code proves nothing. Then
-they run on a control in which every function raises, to see that they ask `bert` for anything. Then each fault
-has its turn, in a process of its own. Source: the course text, section 4, "Your graded tests".
+they run on a control in which every function raises, to see that they ask `bert` for anything. Then each
+fault has its turn, in a process of its own. Source: the course text, section 4, "Your graded tests".
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from .submission import gather, source_of, syntax_error
 
 SHARE = 0.80  # of all mutants that the tests must kill
 SECONDS = 20.0  # that one test may take
+_LEAST, _TIMES = 5.0, 10.0  # seconds for a test on a mutant: these, and so many times the reference's
 _CONTROL = "control"
 _EXITS = {2: "it was interrupted", 3: "pytest itself failed", 4: "pytest was called wrongly", 5: "no tests"}
 
 
 def libraries(texts: Iterable[str], rows: Iterable[Mutant] = ()) -> list[str]:
-    """What the server imports once, by what the files speak of: torch takes two seconds, transformers three."""
+    """What the server imports once, by what the files speak of: torch takes seconds, transformers more."""
     text = "\n".join(texts)
     names = ["numpy", "pytest", "scipy.stats"]
     if re.search(r"\btorch\b|Bert|_bert\b", text) or any(row.part == "model" for row in rows):
@@ -69,20 +70,22 @@ class Outcome:
     """What one run of tests came to.
 
     passed: names of tests. failed: {name: Failure}. skipped: {name: reason}. trouble: why the run has no
-    verdict, in words; "" where it has one. timeout: whether that was the time. running: the test at its end.
+    verdict, in words; "" where it has one. seconds: the whole run's. timeout: whether that was the trouble.
+    running: the test at its end. notes: what else was told, {name: value}.
     """
 
     passed: tuple[str, ...] = ()
     failed: dict[str, Failure] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     trouble: str = ""
+    seconds: float = 0.0
     timeout: bool = False
     running: str = ""
     notes: dict = field(default_factory=dict)
 
 
 def outcome(job: dict, result: dict) -> Outcome:
-    """Read a result of the engine. A verdict needs pytest's own exit code, 0 or 1, from a process that agrees."""
+    """Read a result of the engine. A verdict needs pytest's own exit code, 0 or 1, and a process that agrees."""
     last, running, notes, exits, uncollected = {}, "", {}, None, []
     for event in result["events"]:
         if "start" in event:
@@ -96,15 +99,15 @@ def outcome(job: dict, result: dict) -> Outcome:
             exits = event["exit"]
         else:
             notes.update(event)
-    by = {
-        kind: [e for e in last.values() if e["outcome"] == kind] for kind in ("passed", "failed", "skipped")
-    }
+    kinds = ("passed", "failed", "skipped")
+    by = {kind: [event for event in last.values() if event["outcome"] == kind] for kind in kinds}
     fields = Failure.__dataclass_fields__
     failed = {e["test"]: Failure(**{k: v for k, v in e.items() if k in fields}) for e in by["failed"]}
     run = Outcome(
         tuple(e["test"] for e in by["passed"]),
         failed,
-        {e["test"]: e["message"] for e in by["skipped"]},
+        {e["test"]: e["message"].removeprefix("to do: ") for e in by["skipped"]},
+        seconds=result["seconds"],
         timeout=result["ended"] == "timeout",
         running=running,
         notes=notes,
@@ -146,7 +149,7 @@ def _code(code: int | None) -> str:
 def run_course_tests(
     engine: Engine, folder: Path, part: str = "whole", select: Sequence[str] | None = None, seconds=SECONDS
 ) -> Outcome:
-    """The course tests on the bert.py of a gathered folder; a test that takes too long does not stop the others.
+    """The course tests on the bert.py of a gathered folder; one that takes too long does not stop the others.
 
     The result's notes hold "missing" and "borrowed": names that bert.py lacks, or has from bert_lab.
     """
@@ -198,8 +201,8 @@ class Verdict:
 class Grade:
     """How many faults the tests catch. Shows itself as the kill matrix and a summary.
 
-    tests: names of those that pass on the reference. todo: {name: reason} of skipped ones. verdicts: {mutant's
-    id: Verdict}. problem: why there is no grade; "" where there is one. wrong: tests that fail correct code.
+    tests: names of those that pass on the reference. todo: {name: reason} of skipped ones. verdicts: {id of a
+    mutant: Verdict}. problem: why there is no grade; "" where there is one. wrong: tests that fail correct code.
     """
 
     tests: tuple[str, ...] = ()
@@ -277,13 +280,12 @@ class Grade:
         if self.problem:
             return [f"no grade: {self.problem}"]
         lines = [
-            f"killed {len(self.killed)} of {len(self.verdicts)} mutants, {self.share:.2f} (at least {SHARE:.2f})"
+            f"killed {len(self.killed)} of {len(self.verdicts)} mutants: {self.share:.2f}, at least {SHARE:.2f}"
         ]
         required = [id for id in self.verdicts if MUTANTS[id].required]
         if required:
-            lines.append(
-                f"pitfalls s01 to s12: {len(required) - len(self.missing_pitfalls)} of {len(required)} (all of them)"
-            )
+            killed = len(required) - len(self.missing_pitfalls)
+            lines.append(f"pitfalls s01 to s12: {killed} of {len(required)}, all of them are wanted")
         for id, verdict in self.verdicts.items():
             if verdict.why:
                 lines.append(f"{id}: {verdict.kind}: {verdict.why}")
@@ -306,8 +308,8 @@ def grade(
     """Grade tests by the faults that they catch.
 
     Args:
-        tests: a folder with test_*.py, one test file, or functions of a notebook. A test takes the module under
-            test from `import bert`, or as an argument named `bert`.
+        tests: a folder with test_*.py, one test file, or functions of a notebook. A test takes the module
+            under test from `import bert`, or as an argument named `bert`.
         mutants: the ids of the faults; all of them by default.
         seconds: that one test may take.
 
@@ -360,6 +362,8 @@ def grade_tests(
     start = _on_the_reference(runs[0], runs[1], runs[2])
     if start.problem:
         return start
+    # A test that never ends with a fault in place must not cost the whole time for each such fault.
+    own["seconds"] = min(seconds, _LEAST + _TIMES * max(runs[0].seconds, runs[1].seconds))
     verdicts = {}
     for job, result in engine.run([{**own, "fault": row.id} for row in rows]):
         verdicts[job["fault"]] = _verdict(outcome(job, result), start.tests)

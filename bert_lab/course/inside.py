@@ -37,8 +37,8 @@ _COURSE_TESTS = Path(test_bert.__file__)
 def run(job: dict, place: Path, send: Callable[[dict], None]) -> int:
     """Do one job in a folder of its own, `place`; tell its events by `send`; return the exit code of pytest.
 
-    job: "kind" is "course" (the course tests on `place/files/bert.py`) or "own" (the tests in `place/files` on
-    the reference, or on one with the job's "fault"); "select" is a list of course tests.
+    job: "kind" is "course" (the course tests on `place/files/bert.py`, those in "select") or "own" (the tests
+    in `place/files`, on the reference or on one with the job's "fault").
     """
     _settle(place)
     _limit()
@@ -134,7 +134,7 @@ def _module_under_test(fault: str | None) -> ModuleType:
     for name in [name for name in sys.modules if name.split(".")[0] == "bert_lab" and name not in _KEPT]:
         del sys.modules[name]
         vars(bert_lab).pop(name.partition(".")[2], None)
-    sys.modules["bert_lab.course"] = None  # what others wrote to grade with is no oracle of one's own
+    sys.meta_path.insert(0, _NoCourse)
     for name, home in bert_lab._HOME.items():
         if f"bert_lab.{home}" not in _KEPT:
             vars(bert_lab).pop(name, None)
@@ -148,6 +148,15 @@ def _module_under_test(fault: str | None) -> ModuleType:
     bert.__all__ = list(bert_lab._HOME)
     bert.__getattr__ = _broken if fault == CONTROL else lambda name: getattr(bert_lab, name)
     return bert
+
+
+class _NoCourse:
+    """What others wrote to grade with is no oracle of one's own."""
+
+    @staticmethod
+    def find_spec(name: str, path=None, target=None):
+        if name.startswith("bert_lab.course"):
+            raise ModuleNotFoundError(f"{name} cannot be imported by tests that are graded", name=name)
 
 
 def _source(stem: str, row) -> str:
@@ -182,7 +191,7 @@ class Recorder:
     """A plugin of pytest: gives tests the module under test, and tells what became of each."""
 
     def __init__(self, bert: ModuleType, files: Path, send):
-        self.module, self.files, self.send = bert, files, send
+        self.module, self.files, self.send, self.single = bert, files, send, True
 
     @pytest.fixture(name="bert", scope="session")
     def under_test(self):
@@ -194,14 +203,22 @@ class Recorder:
             words = crash.message if crash else getattr(report.longrepr, "longrepr", report.longrepr)
             self.send({"uncollected": report.nodeid.rpartition("/")[2], "message": str(words)[-2000:]})
 
+    def pytest_collection_finish(self, session) -> None:
+        self.single = len({item.path for item in session.items}) < 2
+
+    def _name(self, nodeid: str) -> str:
+        """A test as a reader knows it; with its file where there are several."""
+        file, _, name = nodeid.partition("::")
+        return name if self.single else f"{file.removeprefix('files/')}::{name}"
+
     def pytest_runtest_logstart(self, nodeid) -> None:
-        self.send({"start": _short(nodeid)})
+        self.send({"start": self._name(nodeid)})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item, call):
         report = yield
         if report.when == "call" or report.outcome != "passed":
-            event = {"test": _short(item.nodeid), "outcome": report.outcome, "message": ""}
+            event = {"test": self._name(item.nodeid), "outcome": report.outcome, "message": ""}
             if report.outcome == "skipped":
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
                 event["message"] = reason.removeprefix("Skipped: ") or getattr(report, "wasxfail", "")
@@ -230,11 +247,6 @@ class Recorder:
             "todo": _unwritten(error, self.files / "bert.py"),
             "printed": report.capstdout[-1000:],
         }
-
-
-def _short(nodeid: str) -> str:
-    """A test's name as a reader knows it: without the file and its path."""
-    return nodeid.partition("::")[2] or nodeid
 
 
 def _unwritten(error: BaseException, path: Path) -> str:

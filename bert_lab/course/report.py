@@ -174,7 +174,7 @@ def _first_reason(checked: Checked) -> str:
 def gradescope(checked: Checked) -> dict:
     """The results of one submission, as Gradescope's autograder reads them from results.json.
 
-    A score of 100, a test for each course test and for each mutant, and in `extra_data` what a script may want.
+    A score of 100, a test for each course test and each mutant, and in `extra_data` what a script may want.
     """
     course, grade = checked.course, checked.grade
     names = handout.course_tests(checked.part)

@@ -66,8 +66,8 @@ def syntax_error(path: Path) -> str:
 def source_of(tests: Sequence[Callable]) -> str:
     """A test file's text made from functions of a notebook: their source, and that of all they use.
 
-    What they use must be a module, something importable by its name, a function or class of the same notebook,
-    or a plain value (numbers, texts, and lists, tuples, sets and dicts of them).
+    What they use must be a module, something importable by its name, a function or class of the same
+    notebook, or a plain value (numbers, texts, and lists, tuples, sets and dicts of them).
 
     Raises:
         TypeError: no functions, or a name that stands for something else.
@@ -94,7 +94,7 @@ def _add(name: str, value, imports: dict, parts: dict) -> None:
         imports[name] = f"import {value.__name__} as {name}"
         return
     local = inspect.isfunction(value) or inspect.isclass(value)
-    if local and value.__module__ == "__main__" or _is_test(name, value):
+    if local and (value.__module__ == "__main__" or name.startswith("test_")):
         text = _text_of(name, value)
         parts[name] = ""  # it may use itself
         names = value.__globals__ if inspect.isfunction(value) else vars(__import__("__main__"))
@@ -118,10 +118,6 @@ def _add(name: str, value, imports: dict, parts: dict) -> None:
             "make it inside the test"
         )
     parts[name] = f"{name} = {value!r}\n"
-
-
-def _is_test(name: str, value) -> bool:
-    return inspect.isfunction(value) and name.startswith("test_")
 
 
 def _text_of(name: str, value) -> str:

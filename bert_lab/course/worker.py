@@ -61,7 +61,8 @@ class Run:
     def result(self, code: int | None, ended: str) -> dict:
         """All that is known about the run; code: of the process, negative for a signal."""
         shutil.rmtree(self.place, ignore_errors=True)
-        return {"id": self.job["id"], "events": self.events, "code": code, "ended": ended}
+        took = time.monotonic() - self.began
+        return {"id": self.job["id"], "events": self.events, "code": code, "ended": ended, "seconds": took}
 
 
 def serve(libraries: list[str], workers: int) -> None:
@@ -132,7 +133,7 @@ def _fork(job: dict, inside) -> tuple[int, int, Run]:
 
 
 def _alone_with(sink: int) -> int:
-    """Close every descriptor but this one, put nothing in the place of the first three; return its new number."""
+    """Close every other descriptor, put nothing in the place of the first three; return the new number."""
     sink = os.dup2(os.dup(sink), 3) if sink != 3 else sink
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
