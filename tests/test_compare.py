@@ -6,14 +6,14 @@ import pytest
 from course_filling import filled, filled_folder
 
 from bert_lab.course.compare import differences
-from bert_lab.course.handout import PARTS, start, stub
+from bert_lab.course.handout import PARTS, start
 
 LAYER = ["BertLayer", "BertLayer.__init__", "BertLayer.forward", "BertLayer.packed"]
 
 
-def compared(tmp_path, text, part="whole") -> dict[str, str]:
+def compared(tmp_path, text) -> dict[str, str]:
     (tmp_path / "bert.py").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return dict(differences(tmp_path / "bert.py", part))
+    return dict(differences(tmp_path / "bert.py"))
 
 
 def changed(found: dict[str, str]) -> list[str]:
@@ -40,20 +40,19 @@ def test_the_reference_is_the_reference(tmp_path):
     assert names == [name for name, _ in differences(str(tmp_path / "bert.py"))]
 
 
-def test_a_part_can_be_compared_alone(tmp_path):
-    assert compared(tmp_path, filled(part="masking"), "masking") == dict.fromkeys(PARTS["masking"], "")
-    missing = compared(tmp_path, filled(part="masking"))
-    assert changed(missing) == list(PARTS["whole"][3:])
+def test_of_a_part_the_rest_is_missing(tmp_path):
+    found = compared(tmp_path, filled(part="masking"))
+    assert changed(found) == list(PARTS["whole"][3:])
 
 
 def test_one_changed_line_stands_under_its_method(tmp_path):
     found = compared(tmp_path, edited("F.gelu(self.ff_in(h))", 'F.gelu(self.ff_in(h), approximate="tanh")'))
     assert changed(found) == ["BertLayer.packed"]
     diff = found["BertLayer.packed"]
-    assert diff.startswith("--- the reference\n+++ your bert.py\n@@ ") and diff.endswith("\n")
+    assert diff.startswith("--- your bert.py\n+++ the reference\n@@ ") and diff.endswith("\n")
     assert [line for line in diff.split("\n")[3:] if line.startswith(("+", "-"))] == [
-        "-    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))",
-        '+    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h), approximate="tanh"))))',
+        '-    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h), approximate="tanh"))))',
+        "+    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))",
     ]
 
 
@@ -61,7 +60,7 @@ def test_signature_decorator_and_fields_are_compared(tmp_path):
     found = compared(tmp_path, edited("    dropout: float = 0.1\n", "    dropout: float = 0.2\n"))
     assert changed(found) == ["BertConfig"]
     text = edited("@dataclass\nclass BertConfig", "@dataclass(slots=True)\nclass BertConfig")
-    assert "-@dataclass\n+@dataclass(slots=True)\n" in compared(tmp_path, text)["BertConfig"]
+    assert "-@dataclass(slots=True)\n+@dataclass\n" in compared(tmp_path, text)["BertConfig"]
     found = compared(tmp_path, edited("def special_ids(tok:", "def special_ids(t:"))
     assert changed(found) == ["special_ids"]
 
@@ -70,8 +69,8 @@ def test_the_unchanged_stubs_differ_in_their_bodies_alone(tmp_path):
     start(tmp_path)
     found = dict(differences(tmp_path))
     assert found["BertConfig"] == "" and found["BertLayer"] == ""
-    assert re.findall(r"^\+ .*$", found["load_bert"], re.MULTILINE) == [
-        '+    raise NotImplementedError("to do: load_bert")'
+    assert re.findall(r"^- .*$", found["load_bert"], re.MULTILINE) == [
+        '-    raise NotImplementedError("to do: load_bert")'
     ]
 
 
@@ -103,9 +102,9 @@ def test_docstrings_that_share_their_line_with_code_are_kept_with_it(tmp_path):
         'def special_ids(tok):\n    "all five"; return sorted(tok.ids)',
     ):
         found = compared(tmp_path, body)["special_ids"]
-        assert all(f"+{line}\n" in found for line in body.strip("\n").split("\n")), found
+        assert all(f"-{line}\n" in found for line in body.strip("\n").split("\n")), found
     found = compared(tmp_path, 'def special_ids(tok):\n    "übrigens"  # all five\n    return 1\n')
-    assert "+    return 1\n" in found["special_ids"] and "five" not in found["special_ids"]
+    assert "-    return 1\n" in found["special_ids"] and "five" not in found["special_ids"]
 
 
 def test_methods_of_one_side_are_said(tmp_path):
@@ -115,9 +114,9 @@ def test_methods_of_one_side_are_said(tmp_path):
     found = compared(tmp_path, without)
     assert changed(found) == ["BertLayer.packed"]
     assert found["BertLayer.packed"].startswith(
-        "BertLayer.packed is not in your bert.py.\n--- the reference\n+++ your bert.py\n"
+        "BertLayer.packed is not in your bert.py.\n--- your bert.py\n+++ the reference\n"
     )
-    assert "-def packed(self" in found["BertLayer.packed"]
+    assert "+def packed(self" in found["BertLayer.packed"]
     more = edited(
         "\n\nclass BertEncoder",
         "\n    @property\n    def width(self):\n        return 1\n\n\nclass BertEncoder",
@@ -134,14 +133,14 @@ def test_a_property_and_its_setter_are_both_shown(tmp_path):
         "    @forward.setter\n    def forward(self, value):\n        pass\n"
     )
     diff = compared(tmp_path, text)["BertLayer.forward"]
-    assert "+@property\n" in diff and "+@forward.setter\n" in diff
+    assert "-@property\n" in diff and "-@forward.setter\n" in diff
 
 
 def test_a_name_that_is_missing_is_said(tmp_path):
     found = compared(tmp_path, "x = 1\n")
     assert list(found) == list(PARTS["whole"]), "a missing class is one entry"
     for name, diff in found.items():
-        assert diff.startswith(f"{name} is not in your bert.py.\n--- the reference\n")
+        assert diff.startswith(f"{name} is not in your bert.py.\n--- your bert.py\n")
         assert f"{name}(" in diff or f"class {name}:" in diff
     assert changed(compared(tmp_path, "")) == list(PARTS["whole"])
 
@@ -185,9 +184,9 @@ def test_definitions_are_found_where_people_put_them(tmp_path):
         "load_bert": "def load_bert(dir):",
         "mlm_mask": "def mlm_mask(): return 2",
     }.items():
-        assert f"+{line}\n" in found[name], name
+        assert f"-{line}\n" in found[name], name
     assert "A helper" not in found["save_bert"]
-    assert "+def mlm_mask(): return 1\n" in found["mlm_mask"], "both are shown"
+    assert "-def mlm_mask(): return 1\n" in found["mlm_mask"], "both are shown"
     assert [name for name in found if "is not in your" in found[name] and "." not in name] == [
         "BertEncoder",
         "hf_bert_encoder_sd",
@@ -214,17 +213,10 @@ def test_what_is_no_python_is_said_with_its_line(raw, words, tmp_path):
 
 
 def test_an_escape_that_python_warns_of_is_no_error(tmp_path):
-    assert "+def mlm_mask(): return '\\d'" in compared(tmp_path, "def mlm_mask(): return '\\d'\n")["mlm_mask"]
+    assert "-def mlm_mask(): return '\\d'" in compared(tmp_path, "def mlm_mask(): return '\\d'\n")["mlm_mask"]
 
 
 def test_a_file_that_is_not_there(tmp_path):
     for path in (tmp_path, tmp_path / "bert.py", tmp_path / "no" / "bert.py"):
         with pytest.raises(FileNotFoundError, match=r"bert\.py: expected a file with your code, found none"):
             differences(path)
-    with pytest.raises(ValueError, match="part: expected whole or masking"):
-        differences(tmp_path, "model")
-
-
-def test_stubs_are_what_is_compared_with(tmp_path):
-    (tmp_path / "bert.py").write_text(stub("masking"), encoding="utf-8")
-    assert changed(dict(differences(tmp_path, "masking"))) == list(PARTS["masking"])

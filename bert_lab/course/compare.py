@@ -16,55 +16,47 @@ from pathlib import Path
 
 import bert_lab
 
-from .handout import names_of
+from .handout import PARTS
 
 _PACKAGE = Path(bert_lab.__file__).parent
 
 
-def differences(path: str | os.PathLike, part: str = "whole") -> list[tuple[str, str]]:
+def differences(path: str | os.PathLike) -> list[tuple[str, str]]:
     """Compare a learner's bert.py with the reference: `[(name, diff), ...]` in the contract's order.
 
-    Names are those of `handout.PARTS[part]`; after a class come its methods, "BertLayer.forward". A diff is
-    "" where both are the same, and otherwise unified, from the reference (-) to the learner's (+). Where only
-    one side has the name, a sentence says so, and the reference's code follows. Docstrings, comments between
-    definitions, tabs or spaces, and what stands at the ends of lines make no difference.
+    After a class come its methods, as "BertLayer.forward". A diff is "" where both are the same, and
+    otherwise unified, from the learner's (-) to the reference's (+). Where only one side has a name, a
+    sentence says so. Docstrings, comments between definitions, tabs or spaces, and the ends of lines make no
+    difference.
 
     path: the file, or the folder that it is in.
 
     Raises:
-        ValueError: the file is no valid Python; the line is named. Or a part that is not in `PARTS`.
+        ValueError: the file is no valid Python; the line is named.
         FileNotFoundError: there is no such file. OSError: it cannot be read.
     """
-    names = names_of(part)
     file = Path(path)
     file = file / "bert.py" if file.is_dir() else file
     if not file.exists():
         raise FileNotFoundError(f"{file}: expected a file with your code, found none")
     theirs = _definitions(*_parse(file))
     found = []
-    for name in names:
+    for name in PARTS["whole"]:
         reference = _reference(bert_lab._HOME[name])[name]
         mine = theirs.get(name, {})
         if not mine:
             reference = {"": "\n\n".join(reference.values())}  # a missing class is one thing, not five
         for member in dict.fromkeys([*reference, *mine]):
             full = f"{name}.{member}" if member else name
-            found.append((full, _diff(full, reference.get(member), mine.get(member), file.name)))
+            found.append((full, _diff(full, mine.get(member), reference.get(member), file.name)))
     return found
 
 
-def _diff(name: str, reference: str | None, mine: str | None, file: str) -> str:
+def _diff(name: str, mine: str | None, reference: str | None, file: str) -> str:
     if reference is None:
         return f"{name} is in your {file} only.\n"
-    lines = list(
-        difflib.unified_diff(
-            reference.split("\n"),
-            [] if mine is None else mine.split("\n"),
-            "the reference",
-            f"your {file}",
-            lineterm="",
-        )
-    )
+    old, new = ([] if text is None else text.split("\n") for text in (mine, reference))
+    lines = list(difflib.unified_diff(old, new, f"your {file}", "the reference", lineterm=""))
     if mine is None:
         lines.insert(0, f"{name} is not in your {file}.")
     return "".join(f"{line}\n" for line in lines)

@@ -58,11 +58,11 @@ def course_tests(part: str = "whole") -> tuple[str, ...]:
 
 
 def _steps(part: str):
-    names = names_of(part)
+    names = _names(part)
     return [step for step in STEPS if set(step[0]) <= set(names)]
 
 
-def names_of(part: str) -> tuple[str, ...]:
+def _names(part: str) -> tuple[str, ...]:
     if part not in PARTS:
         raise ValueError(f"part: expected {' or '.join(PARTS)}, got {part!r}")
     return PARTS[part]
@@ -88,7 +88,7 @@ def stub(part: str = "whole") -> str:
 
     part: "whole" or "masking", see `PARTS`; anything else is a ValueError.
     """
-    names = names_of(part)
+    names = _names(part)
     pieces = [_HEADS[part].strip()]
     pieces += [_stub_of(name) for name in names]
     return "\n\n\n".join(pieces) + "\n"
@@ -336,7 +336,7 @@ _COMMANDS = (
     ("bert-lab tests .{only}", 'the course tests on bert.py; what is not written yet is "to do"'),
     ("bert-lab tests .{only} -k hand", "those with hand in their name"),
     ("bert-lab check .{only}", "the course tests, then the grade of your own tests"),
-    ("bert-lab diff .", "when all pass: your code beside the reference"),
+    ("bert-lab diff .{only}", "when all pass: your code beside the reference"),
 )
 _README = """
 # {title}
