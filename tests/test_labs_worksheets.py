@@ -1,10 +1,13 @@
 """Worksheets: every seed gives a sentence that can be masked by hand, and the key is what the hand finds."""
 
+import html.parser
+import re
+
 import pytest
 
 from bert_lab import PCG32, ScriptedDraws, mlm_mask
 from bert_lab.labs import worksheet
-from bert_lab.labs.worksheets import MASK_ID, TINY_VOCAB, P, V
+from bert_lab.labs.worksheets import MASK_ID, MOST, TINY_VOCAB, P, V, worksheet_page
 
 
 def test_the_vocabulary_is_that_of_the_hand_example():
@@ -93,3 +96,122 @@ def test_the_key_reads_like_the_hand_example():
 def test_arguments_are_checked(seed, key, error):
     with pytest.raises(error):
         worksheet(seed, key=key)
+
+
+# ---- sheets to print
+
+
+class Page(html.parser.HTMLParser):
+    """The sections of a document: the heading of each, its tables' rows, and all its text. Tags must nest."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open, self.sections, self.title = [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "section":
+            assert self.open == ["html", "body"]
+            self.sections.append({"h1": "", "rows": [], "text": ""})
+        elif tag == "tr":
+            self.sections[-1]["rows"].append([])
+        elif tag in ("td", "th"):
+            self.sections[-1]["rows"][-1].append("")
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "title":
+            self.title += data
+        if "section" in self.open:
+            section = self.sections[-1]
+            section["text"] += data
+            if self.open[-1] == "h1":
+                section["h1"] += data
+            if self.open[-1] in ("td", "th"):
+                section["rows"][-1][-1] += data
+
+
+def test_each_sheet_has_a_page_and_the_keys_follow():
+    sheets, both = Page(worksheet_page(7, 3)), Page(worksheet_page(7, 3, key=True))
+    assert sheets.title == both.title == "Worksheets 7 to 9: mask by hand"
+    assert [s["h1"] for s in sheets.sections] == [f"Worksheet {seed}" for seed in (7, 8, 9)]
+    assert both.sections[:3] == sheets.sections
+    assert [s["h1"] for s in both.sections[3:]] == [f"Key to worksheet {seed}" for seed in (7, 8, 9)]
+    for seed, blank, key in zip((7, 8, 9), both.sections[:3], both.sections[3:], strict=True):
+        sheet = worksheet(seed)
+        assert blank["rows"][1:] == [list(row) for row in sheet.rows(False)]
+        assert key["rows"][1:] == [list(row) for row in sheet.rows(True)]
+        assert blank["rows"][0] == key["rows"][0] and blank["rows"][0][-1] == "label"
+        assert all(line in blank["text"] for line in sheet.task())
+        assert all(line in key["text"] for line in sheet.answer())
+        assert not any(line in blank["text"] for line in sheet.answer())
+
+
+def test_a_page_is_a_whole_document_that_prints_one_sheet_to_a_page():
+    text = worksheet_page(7)
+    assert text.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
+    assert text.endswith("</html>\n")
+    assert Page(text).title == "Worksheet 7: mask by hand"
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    (paper,) = re.findall(r"@media print \{(.*)\}", style, re.DOTALL)
+    assert "break-after: page; break-inside: avoid" in paper
+    assert "section:last-child { break-after: auto }" in paper  # or an empty page would follow
+    assert not re.search("http|src=|@import|<script", text), "it needs no network"
+    assert text == worksheet_page(7) and text.count('<th scope="col"') == 9
+
+
+def test_what_a_sheet_says_is_escaped(monkeypatch):
+    monkeypatch.setattr("bert_lab.labs.worksheets.Worksheet.task", lambda self: ["p < 1 & <b>q</b>"])
+    page = worksheet_page(7)
+    assert "<p>p &lt; 1 &amp; &lt;b&gt;q&lt;/b&gt;</p>" in page
+    assert "p < 1 & <b>q</b>" in Page(page).sections[0]["text"]
+
+
+def test_the_steps_on_the_sheet_are_those_of_the_masking():
+    text = Page(worksheet_page(7)).sections[0]["text"]
+    assert f"below {P}" in text and f"below({V})" in text
+    assert "below 0.8 it shows [MASK], below 0.9 a random id, else itself" in text
+    # A student who does what the sheet says, with what is printed on it, finds the key.
+    for seed in range(60):
+        sheet = worksheet(seed)
+        uniforms, belows = iter(sheet.uniforms), iter(sheet.belows)
+        inputs, labels = list(sheet.ids), [-100] * len(sheet.ids)
+        for t, special in enumerate(sheet.special_mask):
+            if special or next(uniforms) >= P:
+                continue
+            labels[t], action = sheet.ids[t], next(uniforms)
+            if action < 0.9:
+                inputs[t] = MASK_ID if action < 0.8 else next(belows)
+        assert (inputs, labels) == (sheet.inputs, sheet.labels)
+
+
+def test_many_sheets_and_the_last_seed():
+    assert len(Page(worksheet_page(0, MOST, key=True)).sections) == 2 * MOST == 400
+    assert len(Page(worksheet_page(2**64 - 2, 2)).sections) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((7, 0), ValueError),
+        ((7, 201), ValueError),
+        ((7, -1), ValueError),
+        ((7, 2.0), TypeError),
+        ((7, True), TypeError),
+        ((7, "3"), TypeError),
+        ((-1, 1), ValueError),
+        ((2**64 - 2, 3), ValueError),
+        (("7", 1), TypeError),
+        ((7, 1, "yes"), TypeError),
+        ((7, 1, 0), TypeError),
+    ],
+)
+def test_the_arguments_of_a_page_are_checked(arguments, error):
+    with pytest.raises(error):
+        worksheet_page(*arguments)

@@ -1,11 +1,11 @@
-"""Worksheets: one sentence to mask by hand for each seed, with the answer key."""
+"""Worksheets: one sentence to mask by hand for each seed, with the answer key, on the page or on paper."""
 
 import html
 
 from bert_lab.labs.microscope import trace
 from bert_lab.labs.strip import fates_of
 from bert_lab.masking import mlm_mask
-from bert_lab.rng import PCG32
+from bert_lab.rng import PCG32, as_index
 
 # The vocabulary of the examples worked by hand: V = 40.
 _PIECES = """
@@ -133,6 +133,29 @@ class Worksheet:
         table = "border-collapse:collapse"
         return f'<table style="{table}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
+    def _page(self, key: bool) -> str:
+        """A section of a printed document: the sheet to fill in, or its key."""
+        title = f"{'Key to worksheet' if key else 'Worksheet'} {self.seed}"
+        who = "" if key else '<span class="who">Name</span>'
+        lines = _paragraph(self.answer()) if key else f"<ol>{_each('li', _STEPS)}</ol>"
+        head = "".join(
+            f'<th scope="col"{" class=write" if blank else ""}>{html.escape(name)}</th>'
+            for name, blank in zip(_COLUMNS, [False] * 4 + [True] * 5, strict=True)
+        )
+        body = "\n".join(f"<tr>{_each('td', row)}</tr>" for row in self.rows(key))
+        return (
+            f"<section>\n<header><h1>{title}</h1>{who}</header>\n{_paragraph(self.task())}\n{lines}\n"
+            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</section>"
+        )
+
+
+def _each(tag: str, texts) -> str:
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+
+
+def _paragraph(lines: list[str]) -> str:
+    return f"<p>{'<br>'.join(map(html.escape, lines))}</p>"
+
 
 def worksheet(seed: int, key: bool = True) -> Worksheet:
     """A sentence to mask by hand, another for each seed: 6 or 7 positions, at least two of them picked.
@@ -144,3 +167,56 @@ def worksheet(seed: int, key: bool = True) -> Worksheet:
     if not isinstance(key, bool):
         raise TypeError(f"key must be True or False, got {key!r}")
     return Worksheet(seed, key)
+
+
+MOST = 200  # sheets in one document
+
+_STEPS = (
+    "A special position ([CLS], [SEP], [PAD]) takes no draw.",
+    f"Any other takes a uniform. It is picked when that is below {P}.",
+    "A picked one takes a second uniform: below 0.8 it shows [MASK], below 0.9 a random id, else itself.",
+    f"Only a random id takes a number from the list of below({V}).",
+    "The label of a picked position is its own id; of any other it is -100.",
+)
+_STYLE = """
+body { margin: 2rem auto; max-width: 62rem; padding: 0 1rem; background: #fff; color: #000;
+  font: 12pt/1.5 sans-serif }
+section { margin-bottom: 4rem; overflow-x: auto }
+h1 { font-size: 16pt; margin: 0 0 0.5rem }
+header { display: flex; justify-content: space-between; align-items: baseline; gap: 2rem }
+.who { flex: 0 1 20rem; border-bottom: 1px solid #000 }
+ol { margin: 0.5rem 0; padding-left: 1.5rem }
+table { border-collapse: collapse; width: 100%; margin-top: 1rem }
+th, td { border: 1px solid #000; padding: 0.2rem 0.5rem; text-align: left; white-space: nowrap }
+td { height: 13mm }
+th.write { width: 13% }
+@page { size: landscape; margin: 12mm }
+@media print {
+  body { margin: 0; max-width: none; padding: 0; font-size: 11pt }
+  section { margin: 0; overflow: visible; break-after: page; break-inside: avoid }
+  section:last-child { break-after: auto }
+}
+"""
+
+
+def worksheet_page(seed: int, count: int = 1, key: bool = False) -> str:
+    """Worksheets to print: a whole HTML document with the sheets of the seeds from `seed` on.
+
+    Each sheet is a page of its own. With `key`, the key of each follows on a page of its own after all the
+    sheets, so that a teacher takes the last pages from the pile.
+
+    seed: 0 <= seed < 2^64, for the last sheet too. count: 1 to 200. key: True or False. Anything else raises
+    TypeError or ValueError.
+    """
+    count = as_index(count, "count", 1, MOST + 1)
+    seed = as_index(seed, "seed", 0, 2**64 - count + 1)
+    sheets = [worksheet(number, key) for number in range(seed, seed + count)]
+    title = f"Worksheet {seed}" if count == 1 else f"Worksheets {seed} to {seed + count - 1}"
+    pages = [sheet._page(False) for sheet in sheets] + [sheet._page(True) for sheet in sheets if key]
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}: mask by hand</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(pages)
+        + "\n</body>\n</html>\n"
+    )
