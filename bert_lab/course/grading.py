@@ -18,13 +18,12 @@ from .engine import Engine
 from .faults import MUTANTS, Mutant
 from .handout import PARTS, course_tests
 from .matrix import kill_matrix, smallest_set
-from .mutants import mutant
+from .mutants import mutant, mutated_source
 from .submission import gather, source_of, syntax_error
 
 SHARE = 0.80  # of all mutants that the tests must kill
 SECONDS = 20.0  # that one test may take
 _LEAST, _TIMES = 5.0, 10.0  # seconds for a test on a mutant: these, and so many times the reference's
-_CONTROL = "control"
 _EXITS = {2: "it was interrupted", 3: "pytest itself failed", 4: "pytest was called wrongly", 5: "no tests"}
 
 
@@ -85,7 +84,7 @@ class Outcome:
 
 
 def outcome(job: dict, result: dict) -> Outcome:
-    """Read a result of the engine. A verdict needs pytest's own exit code, 0 or 1, and a process that agrees."""
+    """Read a result of the engine: a verdict needs pytest's exit code, 0 or 1, and a process that agrees."""
     last, running, notes, exits, uncollected = {}, "", {}, None, []
     for event in result["events"]:
         if "start" in event:
@@ -201,8 +200,9 @@ class Verdict:
 class Grade:
     """How many faults the tests catch. Shows itself as the kill matrix and a summary.
 
-    tests: names of those that pass on the reference. todo: {name: reason} of skipped ones. verdicts: {id of a
-    mutant: Verdict}. problem: why there is no grade; "" where there is one. wrong: tests that fail correct code.
+    tests: names of those that pass on the reference. todo: {name: reason} of skipped ones.
+    verdicts: {mutant's id: Verdict}. problem: why there is no grade; "" where there is one.
+    wrong: tests that fail correct code.
     """
 
     tests: tuple[str, ...] = ()
@@ -280,12 +280,13 @@ class Grade:
         if self.problem:
             return [f"no grade: {self.problem}"]
         lines = [
-            f"killed {len(self.killed)} of {len(self.verdicts)} mutants: {self.share:.2f}, at least {SHARE:.2f}"
+            f"killed {len(self.killed)} of {len(self.verdicts)} mutants: "
+            f"{self.share:.2f} ({SHARE:.2f} is wanted)"
         ]
         required = [id for id in self.verdicts if MUTANTS[id].required]
         if required:
             killed = len(required) - len(self.missing_pitfalls)
-            lines.append(f"pitfalls s01 to s12: {killed} of {len(required)}, all of them are wanted")
+            lines.append(f"pitfalls: {killed} of {len(required)} (all are wanted)")
         for id, verdict in self.verdicts.items():
             if verdict.why:
                 lines.append(f"{id}: {verdict.kind}: {verdict.why}")
@@ -356,25 +357,26 @@ def grade_tests(
     wrong = "; ".join(filter(None, map(syntax_error, files)))
     if wrong:
         return Grade(problem=wrong)
-    own = {"kind": "own", "folder": str(folder), "seconds": seconds}
-    first = [{**own, "fault": fault, "turn": turn} for turn, fault in enumerate((None, None, _CONTROL))]
-    runs = {job["turn"]: outcome(job, result) for job, result in engine.run(first)}
-    start = _on_the_reference(runs[0], runs[1], runs[2])
+    own = {"kind": "own", "folder": str(folder), "seconds": seconds, "changed": {}, "control": False}
+    first = [own, {**own, "turn": "again"}, {**own, "turn": "control", "control": True}]
+    runs = {job.get("turn", "first"): outcome(job, result) for job, result in engine.run(first)}
+    start = _on_the_reference(**runs)
     if start.problem:
         return start
     # A test that never ends with a fault in place must not cost the whole time for each such fault.
-    own["seconds"] = min(seconds, _LEAST + _TIMES * max(runs[0].seconds, runs[1].seconds))
+    own["seconds"] = min(seconds, _LEAST + _TIMES * max(runs["first"].seconds, runs["again"].seconds))
     verdicts = {}
-    for job, result in engine.run([{**own, "fault": row.id} for row in rows]):
-        verdicts[job["fault"]] = _verdict(outcome(job, result), start.tests)
+    jobs = [{**own, "row": row.id, "changed": {row.module: mutated_source(row)}} for row in rows]
+    for job, result in engine.run(jobs):
+        verdicts[job["row"]] = _verdict(outcome(job, result), start.tests)
         progress()
     return replace(start, verdicts={row.id: verdicts[row.id] for row in rows})
 
 
-def _on_the_reference(run: Outcome, again: Outcome, control: Outcome) -> Grade:
+def _on_the_reference(first: Outcome, again: Outcome, control: Outcome) -> Grade:
     """The tests that can be graded, or why there is no grade."""
-    start = Grade(run.passed, run.skipped)
-    for each in (run, again):
+    run, start = first, Grade(first.passed, first.skipped)
+    for each in (first, again):
         if each.trouble == _EXITS[5]:
             return replace(start, problem="no tests: the files hold no function test_...")
         if each.trouble:
@@ -397,6 +399,8 @@ def _on_the_reference(run: Outcome, again: Outcome, control: Outcome) -> Grade:
 
 def _verdict(run: Outcome, tests: Sequence[str]) -> Verdict:
     red = tuple(test for test in tests if test in run.failed)
+    if "broken" in run.notes and not run.timeout and not run.passed:
+        return Verdict("killed", red or tuple(tests))  # what cannot be imported cannot be tested either
     if run.trouble:
         return Verdict("timeout" if run.timeout else "no verdict", why=run.trouble)
     if run.failed and not red:

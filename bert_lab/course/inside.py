@@ -6,11 +6,13 @@ runs here is a learner's, so the process gives up what it does not need before i
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +21,7 @@ from types import ModuleType
 import pytest
 
 import bert_lab
-from bert_lab.course import mutants, test_bert
+from bert_lab.course import test_bert
 
 try:
     import resource
@@ -28,7 +30,6 @@ except ImportError:  # Windows has no such limits
 
 MEMORY = 4 * 2**30  # bytes of address space beyond those at the start
 FILE_SIZE = 64 * 2**20  # bytes of any file that is written
-CONTROL = "control"  # the fault in which every function raises
 _CHAIN = ("masking", "batches", "packing", "model", "checkpoint")  # what the contract is made of
 _KEPT = {"bert_lab", "bert_lab.lazy", "bert_lab.rng", "bert_lab.wordpiece", "bert_lab.weightfiles"}
 _COURSE_TESTS = Path(test_bert.__file__)
@@ -38,7 +39,8 @@ def run(job: dict, place: Path, send: Callable[[dict], None]) -> int:
     """Do one job in a folder of its own, `place`; tell its events by `send`; return the exit code of pytest.
 
     job: "kind" is "course" (the course tests on `place/files/bert.py`, those in "select") or "own" (the tests
-    in `place/files`, on the reference or on one with the job's "fault").
+    in `place/files`, on the reference with what is "changed" in it, {module: source}, or where "control" is
+    true on a module in which every function raises).
     """
     _settle(place)
     _limit()
@@ -50,7 +52,7 @@ def run(job: dict, place: Path, send: Callable[[dict], None]) -> int:
             return pytest.ExitCode.INTERRUPTED
         targets = [f"{_COURSE_TESTS}::{name}" for name in job["select"]]
     else:
-        bert = _module_under_test(job["fault"])
+        bert = _module_under_test(job["changed"], job["control"], send)
         targets = [str(files)]
     sys.modules["bert"] = bert
     config = place / "pytest.ini"
@@ -79,6 +81,7 @@ def _settle(place: Path) -> None:
     )
     for folder in (home, scratch):
         folder.mkdir()
+    tempfile.tempdir = None  # it has found another one before the fork
     os.chdir(place / "files")
 
 
@@ -123,14 +126,15 @@ def _learner_module(path: Path, names: list[str], send) -> ModuleType | None:
     return bert
 
 
-def _module_under_test(fault: str | None) -> ModuleType:
-    """The contract's names, made anew from source in memory with this fault in them, or with none.
+def _module_under_test(changed: dict[str, str], control: bool, send) -> ModuleType:
+    """The contract's names, made anew from source in memory with these modules changed.
 
-    `bert_lab` itself then holds the faulty names too: no second copy is left that a test could ask.
+    `bert_lab` itself then holds the changed names too: no second copy is left that a test could ask. Where a
+    changed module cannot even be run, each use of a name raises its error.
     """
-    row = None if fault in (None, CONTROL) else mutants.mutant(fault)
     made = [stem for stem in _CHAIN if "torch" in sys.modules or stem in ("masking", "batches")]
-    sources = {stem: _source(stem, row) for stem in made}
+    package = Path(bert_lab.__file__).parent
+    sources = {stem: (package / f"{stem}.py").read_text(encoding="utf-8") for stem in made} | changed
     for name in [name for name in sys.modules if name.split(".")[0] == "bert_lab" and name not in _KEPT]:
         del sys.modules[name]
         vars(bert_lab).pop(name.partition(".")[2], None)
@@ -138,16 +142,25 @@ def _module_under_test(fault: str | None) -> ModuleType:
     for name, home in bert_lab._HOME.items():
         if f"bert_lab.{home}" not in _KEPT:
             vars(bert_lab).pop(name, None)
-    for stem in made:
-        module = ModuleType(f"bert_lab.{stem}")
-        module.__package__, module.__file__ = "bert_lab", str(Path(bert_lab.__file__).with_name(f"{stem}.py"))
-        sys.modules[module.__name__] = module
-        setattr(bert_lab, stem, module)
-        exec(compile(sources[stem], module.__file__, "exec"), vars(module))
     bert = ModuleType("bert", "The module under test.")
     bert.__all__ = list(bert_lab._HOME)
-    bert.__getattr__ = _broken if fault == CONTROL else lambda name: getattr(bert_lab, name)
+    bert.__getattr__ = _broken if control else lambda name: getattr(bert_lab, name)
+    for stem in made:
+        module = ModuleType(f"bert_lab.{stem}")
+        module.__package__, module.__file__ = "bert_lab", str(package / f"{stem}.py")
+        sys.modules[module.__name__] = module
+        setattr(bert_lab, stem, module)
+        try:
+            exec(compile(sources[stem], module.__file__, "exec"), vars(module))
+        except Exception as error:
+            send({"broken": _words(error)})
+            bert.__getattr__ = functools.partial(_raise, error)
+            return bert
     return bert
+
+
+def _raise(error: Exception, name: str):
+    raise error
 
 
 class _NoCourse:
@@ -157,10 +170,6 @@ class _NoCourse:
     def find_spec(name: str, path=None, target=None):
         if name.startswith("bert_lab.course"):
             raise ModuleNotFoundError(f"{name} cannot be imported by tests that are graded", name=name)
-
-
-def _source(stem: str, row) -> str:
-    return mutants.mutated_source(row) if row and row.module == stem else mutants._reference_source(stem)
 
 
 def _broken(name: str):
