@@ -32,7 +32,11 @@ def replay(ids, special, vocab, p, rng, split=BERT):
     return inputs, labels
 
 
-@pytest.mark.parametrize(("p", "split"), [(0.0, BERT), (0.15, BERT), (0.5, (0.1, 0.6, 0.3)), (1.0, BERT)])
+@pytest.mark.parametrize(
+    ("p", "split"),
+    [(0.0, BERT), (0.15, BERT), (0.5, (0.1, 0.6, 0.3)), (1.0, BERT)],
+    ids=["none", "some", "another split", "all"],
+)
 def test_masking_is_the_replay(p, split):
     ids = 5 + PCG32(1).block(400).astype(np.int64).reshape(4, 100) % 20  # all far below V
     special, rng, again = ids % 7 == 0, PCG32(2), PCG32(2)
@@ -135,9 +139,8 @@ def names():
     """The model's names and Hugging Face's, in the order of the parameters."""
     tables = [(f"encoder.{x}", f"bert.embeddings.{x}_embeddings") for x in ("word", "position", "token_type")]
     parts = [("encoder.norm", "bert.embeddings.LayerNorm")]
-    ours = (
-        "attention.query attention.key attention.value attention.output attention_norm ff_in ff_out ff_norm"
-    )
+    ours = "attention.query attention.key attention.value attention.output attention_norm "
+    ours += "ff_in ff_out ff_norm"
     theirs = "attention.self.query attention.self.key attention.self.value attention.output.dense "
     theirs += "attention.output.LayerNorm intermediate.dense output.dense output.LayerNorm"
     for at in ("0.", "1."):
