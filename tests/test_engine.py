@@ -164,7 +164,11 @@ def test_what_ends_otherwise_has_no_verdict(tmp_path, body, words):
 
 
 def test_too_much_output_ends_a_run(tmp_path):
-    tests = "import pytest\n@pytest.mark.parametrize('i', range(60_000))\ndef test_it(i): pass\n"
+    tests = (
+        "import pytest\n"
+        "@pytest.mark.parametrize('i', range(3000), ids=[f'{i}' + 'x' * 2000 for i in range(3000)])\n"
+        "def test_it(i): pass\n"
+    )
     assert "was ended: too much output" in run(tests, tmp_path, seconds=60.0).trouble
 
 

@@ -289,7 +289,8 @@ class Grade:
             lines.append(f"pitfalls: {killed} of {len(required)} (all are wanted)")
         for id, verdict in self.verdicts.items():
             if verdict.why:
-                lines.append(f"{id}: {verdict.kind}: {verdict.why}")
+                kind = "" if verdict.kind == "timeout" else f"{verdict.kind}: "  # its reason begins with it
+                lines.append(f"{id}: {kind}{verdict.why}")
         if self.catches_nothing:
             lines.append(f"catches nothing: {', '.join(self.catches_nothing)}")
         if self.redundant:

@@ -188,7 +188,7 @@ def gradescope(checked: Checked) -> dict:
         tests.append(_entry(f"course: {name}", name in course.passed, POINTS / len(names), "\n".join(lines)))
     for id, verdict in grade.verdicts.items():
         said = {"killed": f"caught by {', '.join(verdict.tests)}", "survived": "no test caught it"}
-        words = said.get(verdict.kind, f"{verdict.kind}: {verdict.why}")
+        words = said.get(verdict.kind) or f"no verdict: {verdict.why}"
         points = POINTS / len(grade.verdicts)
         tests.append(_entry(f"mutant {id}", verdict.kind == "killed", points, words))
     if grade.problem:
