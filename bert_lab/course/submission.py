@@ -56,18 +56,17 @@ def syntax_error(path: Path) -> str:
     """Where and why a file is no Python, in words; "" where it is."""
     try:
         compile(path.read_bytes(), path.name, "exec")
-    except SyntaxError as error:
-        return f"{path.name}, line {error.lineno}: syntax error: {error.msg}"
-    except ValueError as error:  # a null byte, in Python 3.11
-        return f"{path.name}: syntax error: {error}"
+    except (SyntaxError, ValueError) as error:  # the latter for a null byte, before Python 3.11.4
+        line = getattr(error, "lineno", None)
+        return f"{path.name}{f', line {line}' if line else ''}: syntax error: {getattr(error, 'msg', error)}"
     return ""
 
 
 def source_of(tests: Sequence[Callable]) -> str:
     """A test file's text made from functions of a notebook: their source, and that of all they use.
 
-    What they use must be a module, something importable by its name, a function or class of the same
-    notebook, or a plain value (numbers, texts, and lists, tuples, sets and dicts of them).
+    What they use must be a module, something importable by its name, a function of the same notebook, or a
+    plain value (numbers, texts, and lists, tuples, sets and dicts of them).
 
     Raises:
         TypeError: no functions, or a name that stands for something else.
@@ -93,19 +92,17 @@ def _add(name: str, value, imports: dict, parts: dict) -> None:
     if isinstance(value, ModuleType):
         imports[name] = f"import {value.__name__} as {name}"
         return
-    local = inspect.isfunction(value) or inspect.isclass(value)
-    if local and (value.__module__ == "__main__" or name.startswith("test_")):
+    if inspect.isfunction(value) and (value.__module__ == "__main__" or name.startswith("test_")):
         text = _text_of(name, value)
         parts[name] = ""  # it may use itself
-        names = value.__globals__ if inspect.isfunction(value) else vars(__import__("__main__"))
         for used in _names_in(text):
-            if used in names and used != name:
-                _add(used, names[used], imports, parts)
+            if used in value.__globals__ and used != name:
+                _add(used, value.__globals__[used], imports, parts)
         del parts[name]
         parts[name] = text
         return
     home = getattr(value, "__module__", None)
-    if local or (home and hasattr(value, "__qualname__")):
+    if home not in (None, "__main__") and hasattr(value, "__qualname__"):
         imports[name] = f"from {home} import {value.__qualname__} as {name}"
         return
     try:
@@ -123,7 +120,7 @@ def _add(name: str, value, imports: dict, parts: dict) -> None:
 def _text_of(name: str, value) -> str:
     try:
         return textwrap.dedent(inspect.getsource(value)) + "\n"
-    except (OSError, TypeError):
+    except OSError:
         raise ValueError(f"{name}: its source cannot be found; define it in a cell of the notebook") from None
 
 
