@@ -12,6 +12,7 @@ import exercises_ch05
 import exercises_ch06
 import exercises_ch07
 import exercises_ch08
+import exercises_ch09
 import pytest
 
 from bert_lab.labs.exercise import RIGHT, WRONG, find, verdict
@@ -23,6 +24,7 @@ TABLES = {
     "ch06": exercises_ch06,
     "ch07": exercises_ch07,
     "ch08": exercises_ch08,
+    "ch09": exercises_ch09,
 }
 ANSWERS = {name: answer for table in TABLES.values() for name, answer in table.ANSWERS.items()}
 MISTAKES = {name: mistakes for table in TABLES.values() for name, mistakes in table.MISTAKES.items()}

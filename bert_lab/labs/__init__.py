@@ -24,6 +24,7 @@ _HOME = {
     "admit": "clinic",
     "examine": "clinic",
     "FillInLab": "fill_in",
+    "PitfallLab": "pitfall_lab",
 }
 
 __all__ = list(_HOME)
