@@ -56,7 +56,8 @@ def test_hand_example():
 def test_rates():
     inputs, labels = bert.mlm_mask(np.full(20_000, 7), np.zeros(20_000), 4, 1000, 0.15, PCG32(3))
     shown = inputs[labels == 7]
-    for got, n, share in ((len(shown), 20_000, 0.15), ((shown == 7).sum(), len(shown), 0.1001)):
+    cases = (len(shown), 20_000, 0.15), ((shown == 4).sum(), len(shown), 0.8001)
+    for got, n, share in (*cases, ((shown == 7).sum(), len(shown), 0.1001)):
         assert abs(got - n * share) < 4 * math.sqrt(n * share * (1 - share))
 
 
