@@ -26,7 +26,7 @@ class PitfallLab(Lab):
             "layout": widgets.Layout(width="520px", max_width="100%"),
         }
         groups = [
-            (f"all {len(MUTANTS)}", None),
+            (f"all {len(MUTANTS)}", "all"),
             *((f"{name} ({len(ids)})", name) for name, ids in GROUPS.items()),
         ]
         self.group_menu = widgets.Dropdown(options=groups, description="group", **look)
