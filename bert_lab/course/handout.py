@@ -369,7 +369,7 @@ cannot repeat the code's mistakes.
 
 - `bert.py`: all {count} course tests are green. They do not test all that the docstrings say.
 - `test_bert.py`: no test fails on the reference. Together the tests catch every fault from s01 on to s12
-  that this part has, and at least 0.80 of all faults. They have 20 seconds for each faulty version.
+  that this part has, and at least 0.80 of all faults. One test may take 20 seconds.
 
 A test that fails on correct code is named, and there is no grade until it is mended. For each fault that got
 away `check` has hints.
