@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,7 +106,7 @@ def _command(commands, name: str, help: str, examples: str, more: str) -> argpar
     return commands.add_parser(
         name,
         help=help,
-        description=f"{help[0].upper()}{help[1:]}. {more}",
+        description=textwrap.fill(f"{help[0].upper()}{help[1:]}. {more}", 100),
         epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.splitlines()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -210,9 +211,10 @@ def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
     from .report import Checked
     from .submission import gather
 
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in _test_files(folders)]
     total = len(folders) * len(rows)
     with (
-        Engine(libraries(_COURSE_WORDS[part], rows)) as engine,
+        Engine(libraries(_COURSE_WORDS[part] + texts, rows)) as engine,
         tqdm(total=total, unit=" runs", leave=False, disable=None) as bar,
     ):
         for number, folder in enumerate(folders, 1):
@@ -238,11 +240,18 @@ def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
             yield checked
 
 
+def _test_files(folders: Sequence[str]) -> list[Path]:
+    """The test files of all folders, those of a reasonable size."""
+    paths = [path for folder in folders for path in Path(folder).glob("*test*.py")]
+    return [path for path in paths if path.is_file() and path.stat().st_size < 1_000_000]
+
+
 def _unusable(folder: str, part: str, error: Exception):
     from .grading import Grade, Outcome
     from .report import Checked
 
-    return Checked(folder, part, Outcome(trouble=str(error)), Grade(problem=str(error)))
+    words = str(error).removeprefix(f"{folder}: ")
+    return Checked(folder, part, Outcome(trouble=words), Grade(problem=words))
 
 
 def run_diff(options: argparse.Namespace) -> int:

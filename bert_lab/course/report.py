@@ -165,7 +165,7 @@ def table(all_checked: Sequence[Checked]) -> str:
 
 def _first_reason(checked: Checked) -> str:
     reason = checked.course.trouble or checked.grade.problem
-    return f": {textwrap.shorten(reason, 60, placeholder=' ...')}" if reason else ""
+    return f": {textwrap.shorten(reason, 70, placeholder=' ...')}" if reason else ""
 
 
 # ---- Gradescope
