@@ -96,6 +96,19 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--twin", metavar="DIR", help="one of bert-lab pretrain --left-only, on the same text")
     two.add_argument("files", nargs="*", metavar="FILES", help="the text files that DIR was trained on")
     two.set_defaults(run=lambda options: run_ladder(options))
+    three = course.add_command(
+        commands,
+        "worksheet",
+        "sentences to mask by hand on paper, as HTML that prints one to a page",
+        "bert-lab worksheet --seed 7 > sheet.html\n"
+        "bert-lab worksheet --seed 7 --count 30 --key --out class.html",
+        "Sheet number 1 is that of the seed, the next that of the seed after it, and so on.",
+    )
+    three.add_argument("--seed", type=int, required=True, metavar="N", help="of the first sheet")
+    three.add_argument("--count", type=int, default=1, metavar="K", help="how many sheets (default: 1)")
+    three.add_argument("--key", action="store_true", help="with the answer key of each, on a page of its own")
+    three.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
+    three.set_defaults(run=lambda options: run_worksheet(options))
     return whole
 
 
@@ -160,6 +173,19 @@ def run_ladder(options: argparse.Namespace) -> int:
     for rung in rungs:
         hits = f"{rung.hits:,.0f}" if rung.hits >= 10 else f"{rung.hits:.1f}"
         print(f"{rung.name:{width}}  {hits:>7} of {rung.blanks:,} blanks  {rung.accuracy:6.1%}")
+    return 0
+
+
+def run_worksheet(options: argparse.Namespace) -> int:
+    from .labs.worksheets import worksheet_page
+
+    page = worksheet_page(options.seed, options.count, options.key)
+    if options.out is None:
+        print(page)
+    else:
+        with open(options.out, "x", encoding="utf-8") as file:
+            file.write(page)
+        print(f"made {options.out}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The course at a terminal: `bert-lab start`, `tests`, `check`, `diff`, `worksheet` and `mutants`."""
+"""The course at a terminal: `bert-lab start`, `tests`, `check`, `diff` and `mutants`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_PASSED = 3  # the exit code of what ran to its end and did not pass
 
 def add(commands) -> None:
     """Add the course's commands to the subparsers of an `argparse.ArgumentParser`."""
-    one = _command(
+    one = add_command(
         commands,
         "start",
         "make a folder to work in: stubs, the start of tests, and a page that says how",
@@ -27,7 +27,7 @@ def add(commands) -> None:
     _add_part(one)
     one.set_defaults(run=run_start)
 
-    one = _command(
+    one = add_command(
         commands,
         "tests",
         "run the course tests on your bert.py",
@@ -40,7 +40,7 @@ def add(commands) -> None:
     _add_seconds(one)
     one.set_defaults(run=run_tests)
 
-    one = _command(
+    one = add_command(
         commands,
         "check",
         "the course tests, and the grade of your own tests by real bugs",
@@ -66,7 +66,7 @@ def add(commands) -> None:
     _add_seconds(one)
     one.set_defaults(run=run_check)
 
-    one = _command(
+    one = add_command(
         commands,
         "diff",
         "your code beside the reference, function by function, once the course tests pass",
@@ -78,21 +78,7 @@ def add(commands) -> None:
     _add_seconds(one)
     one.set_defaults(run=run_diff)
 
-    one = _command(
-        commands,
-        "worksheet",
-        "sentences to mask by hand on paper, as HTML that prints one to a page",
-        "bert-lab worksheet --seed 7 > sheet.html\n"
-        "bert-lab worksheet --seed 7 --count 30 --key --out class.html",
-        "Sheet number 1 is that of the seed, the next that of the seed after it, and so on.",
-    )
-    one.add_argument("--seed", type=int, required=True, metavar="N", help="of the first sheet")
-    one.add_argument("--count", type=int, default=1, metavar="K", help="how many sheets (default: 1)")
-    one.add_argument("--key", action="store_true", help="with the answer key of each, on a page of its own")
-    one.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
-    one.set_defaults(run=run_worksheet)
-
-    one = _command(
+    one = add_command(
         commands,
         "mutants",
         "the faults of the course, and which course tests and chapters catch each",
@@ -102,7 +88,8 @@ def add(commands) -> None:
     one.set_defaults(run=run_mutants)
 
 
-def _command(commands, name: str, help: str, examples: str, more: str) -> argparse.ArgumentParser:
+def add_command(commands, name: str, help: str, examples: str, more: str) -> argparse.ArgumentParser:
+    """A command with its help: one line, what more there is to say, and examples."""
     return commands.add_parser(
         name,
         help=help,
@@ -274,19 +261,6 @@ def run_diff(options: argparse.Namespace) -> int:
             print(f"## {name}{'' if text else ': the same'}")
             for line in text.splitlines():
                 print(paint(line, kinds[line[0]]) if line[:1] in kinds else line)
-    return 0
-
-
-def run_worksheet(options: argparse.Namespace) -> int:
-    from bert_lab.labs.worksheets import worksheet_page
-
-    page = worksheet_page(options.seed, options.count, options.key)
-    if options.out is None:
-        print(page)
-    else:
-        with open(options.out, "x", encoding="utf-8") as file:
-            file.write(page)
-        print(f"made {options.out}")
     return 0
 
 
