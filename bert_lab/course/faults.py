@@ -280,7 +280,7 @@ ROWS = [
             "test_mask_follows_the_op_order",
             "test_mask_rates",
         ),
-        chapter="01_mask_by_hand",
+        chapter="03_from_text_to_batches",
         hints=(
             "Think about what is already known of a number once a decision was made by it.",
             "Pick positions with a p well below 0.8, and count what the picked ones show.",
@@ -290,7 +290,7 @@ ROWS = [
     ),
     Mutant(
         id="b02",
-        pitfall="80/2/18: a tenth of the rest instead of a tenth of all",
+        pitfall="80/2/18: a tenth of the rest, not of all",
         module="masking",
         old="        action = sample_categorical(split, rng.uniform())\n",
         new="        mask, random, _ = split\n"
@@ -353,7 +353,7 @@ ROWS = [
     ),
     Mutant(
         id="b05",
-        pitfall="81/10/9: the second draw made among what the first left",
+        pitfall="81/10/9: a second draw among what the first left",
         module="masking",
         old="        action = sample_categorical(split, rng.uniform())\n"
         "        if action == 0:\n            inputs[t] = mask_id\n"
@@ -414,8 +414,8 @@ ROWS = [
         id="b08",
         pitfall="the split given by the caller ignored",
         module="masking",
-        old="        action = sample_categorical(split, rng.uniform())\n",
-        new="        action = sample_categorical(BERT_SPLIT, rng.uniform())\n",
+        old="    inputs, labels = mask(ids.ravel(), special.ravel(), mask_id, vocab, p, rng, split)\n",
+        new="    inputs, labels = mask(ids.ravel(), special.ravel(), mask_id, vocab, p, rng, BERT_SPLIT)\n",
         misconception="It is always 80/10/10.",
         symptom="An experiment with other shares gives the results of the usual ones.",
         tests=("test_mask_rates",),
@@ -582,8 +582,10 @@ ROWS = [
         id="b17",
         pitfall="gamma and beta of old checkpoints dropped",
         module="checkpoint",
-        old='            elif how == "loaded":\n',
-        new='            elif how == "loaded" and key.endswith((".weight", ".bias")):\n',
+        old='            how = "refused" if problem else "repeated" if ours in values else "loaded"\n',
+        new='            known = key.endswith((".weight", ".bias"))\n'
+        '            how = "refused" if problem else "repeated" if ours in values else "loaded" if known '
+        'else "ignored"\n',
         misconception="A parameter is called weight or bias; whatever else a file holds is no parameter.",
         symptom="An old checkpoint loads without a word, and its norms stay as they were made.",
         tests=("test_load_encoder_alone_and_roundtrip",),

@@ -42,8 +42,10 @@ def mutant(id: str) -> Mutant:
 
 def mutated_source(row: Mutant) -> str:
     """The source of the row's module with the fault in it; ValueError unless the old text is there once."""
-    source = _changed(row, _reference_source(row.module))
-    if row.module == "masking":
+    reference = _reference_source(row.module)
+    source = _changed(row, reference)
+    loop = reference.partition("def _mask_one_by_one")[2].partition("\ndef ")[0]
+    if row.old in loop:
         # The readable loop is the reference. Its twin would hide the fault from a PCG32, so it has to go.
         source += "\n\n_mask_in_blocks = _mask_one_by_one\n"
     return source
@@ -125,22 +127,21 @@ def table() -> str:
 
     Text of at most 110 columns. Below the table: the tests' names, and where each fault was seen in public.
     """
-    tests = course_tests()
-    numbers = " ".join(f"{i:2}" for i in range(1, len(tests) + 1))
-    rows = [("id", "fault", "module", numbers, "chapter")]
+    letters = {name: chr(ord("A") + i) for i, name in enumerate(_course_tests())}
+    rows = [("id", "fault", "module", "course tests".ljust(2 * len(letters) - 1), "chapter")]
     for row in MUTANTS.values():
-        marks = " ".join(" x" if name in row.tests else " ." for name in tests)
-        rows.append((row.id, row.pitfall, row.module, marks, row.chapter.partition("_")[0]))
+        red = " ".join(letter if name in row.tests else "." for name, letter in letters.items())
+        rows.append((row.id, row.pitfall, row.module, red, row.chapter.partition("_")[0]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    lines += ["", "Course tests (x: it turns red):"]
-    lines += [f"{i:2}  {name}" for i, name in enumerate(tests, 1)]
+    lines += ["", "The course tests that turn red:"]
+    lines += [f"{letter}  {name}" for name, letter in letters.items()]
     lines += ["", "Seen in public:"]
     lines += [f"{row.id}  {row.url}" for row in MUTANTS.values() if row.seen]
     return "\n".join(lines)
 
 
-def course_tests() -> tuple[str, ...]:
-    """The names of the course tests, in their order; without importing them, since they need pytest."""
+def _course_tests() -> list[str]:
+    """The names of the course tests, in their order; not by importing them, since they need pytest."""
     source = (_PACKAGE / "course" / "test_bert.py").read_text(encoding="utf-8")
-    return tuple(re.findall(r"^def (test_\w+)", source, re.MULTILINE))
+    return re.findall(r"^def (test_\w+)", source, re.MULTILINE)
