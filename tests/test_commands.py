@@ -293,3 +293,26 @@ def test_the_command_itself_returns_the_exit_code(tmp_path):
     )
     assert run.returncode == 3 and run.stderr == ""
     assert "no grade: no tests: the files hold no function test_..." in run.stdout
+
+
+def test_a_reader_who_has_enough_is_no_error(tmp_path):
+    """`bert-lab mutants | head -1`: no traceback, no message."""
+    command = [sys.executable, "-c", "import sys; from bert_lab.cli import main; sys.exit(main(['mutants']))"]
+    root = Path(__file__).parents[1]
+    process = subprocess.Popen(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, text=False
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait(60) == 1
+    process.stderr.close()
+
+
+def test_what_is_still_to_be_written_goes_nowhere(monkeypatch):
+    seen = []
+    monkeypatch.setattr(commands, "run_mutants", lambda options: (_ for _ in ()).throw(BrokenPipeError))
+    monkeypatch.setattr(cli.os, "dup2", lambda *descriptors: seen.append(descriptors))
+    monkeypatch.setattr(sys, "stdout", open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    with sys.stdout as stream:
+        assert call("mutants") == 1
+        assert [target for _, target in seen] == [stream.fileno()]
+        os.close(seen[0][0])

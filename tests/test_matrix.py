@@ -21,7 +21,9 @@ def test_a_wide_matrix_is_folded_and_long_names_are_cut():
     kinds = {f"s{i:02}": "killed" for i in range(1, 81)}
     text = kill_matrix({"test_" + "x" * 80: list(kinds)}, kinds)
     assert max(map(len, text.splitlines())) <= WIDTH
-    assert len(text.split("\n\n")) == 3 and "x..." in text
+    blocks = text.split("\n\n")
+    assert len(blocks) == 3 and "x..." in text
+    assert [block.splitlines()[0].count("s") for block in blocks] == [27, 27, 26]
     assert sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith("caught")) == 80
 
 

@@ -16,9 +16,12 @@ def kill_matrix(caught: Mapping[str, Sequence[str]], kinds: Mapping[str, str]) -
     """
     together = "caught by any"
     width = min(max(map(len, [*caught, together])), 48)
-    most = (WIDTH - width - 6) // 2
     ids = list(kinds)
-    blocks = [_block(caught, kinds, ids[i : i + most], width, together) for i in range(0, len(ids), most)]
+    number = -(-len(ids) // ((WIDTH - width - 6) // 2))  # of blocks, one below the other
+    size = -(-len(ids) // max(1, number))
+    blocks = [
+        _block(caught, kinds, ids[i : i + size], width, together) for i in range(0, len(ids), size or 1)
+    ]
     return "\n\n".join(blocks)
 
 
