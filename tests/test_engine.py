@@ -8,11 +8,20 @@ import pytest
 from course_helpers import HAND, HEAD, measured, write  # noqa: F401 (a fixture)
 
 from bert_lab.course import engine as engine_module
+from bert_lab.course import inside, worker
 from bert_lab.course.engine import CAN_FORK, Engine
 from bert_lab.course.grading import outcome
 from bert_lab.course.mutants import mutant, mutated_source
 
 WAYS = [pytest.param(True, marks=pytest.mark.skipif(not CAN_FORK, reason="no fork here")), False]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared():
+    """One engine for the runs that ask for no other."""
+    with Engine() as engine:
+        run.engine = engine
+        yield
 
 
 def run(
@@ -27,15 +36,18 @@ def run(
         for stem, text in (changed or {}).items()
     }
     job = {"kind": "own", "folder": str(folder), "changed": changed, "control": control, "seconds": seconds}
-    with Engine(libraries, fork=fork) as engine:
-        [(job, result)] = engine.run([job])
+    if fork is None and not libraries:
+        [(job, result)] = run.engine.run([job])
+    else:
+        with Engine(libraries, fork=fork) as engine:
+            [(job, result)] = engine.run([job])
     return outcome(job, result)
 
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("fork", WAYS)
 def test_a_fault_turns_a_test_red_and_the_reference_does_not(tmp_path, fork):
-    right = run(HAND, tmp_path / "right", fork=fork)
+    right = run(HAND, tmp_path / "right", fork=fork, libraries=["json"])
     assert (right.passed, right.failed, right.trouble) == (("test_hand",), {}, "")
     wrong = run(HAND, tmp_path / "wrong", fork=fork, changed={"masking": "s03"})
     assert wrong.trouble == "" and wrong.failed["test_hand"].claim.startswith("assert inputs.tolist() ==")
@@ -103,17 +115,15 @@ def test_what_does_not_even_import_is_seen(tmp_path, fork):
     assert used.notes["broken"] == imported.notes["broken"] == "RuntimeError: at import"
 
 
-@pytest.mark.parametrize("fork", WAYS)
-def test_equal_length_and_time_stamp_bring_no_stale_code(tmp_path, fork):
+def test_equal_length_and_time_stamp_bring_no_stale_code(tmp_path):
     """Two test files of one size and one time stamp, at one path: each has its own outcome."""
     one, two = "def test_it(): assert 1 == 1\n", "def test_it(): assert 1 == 2\n"
     for text, passed in ((one, True), (two, False), (one, True)):
-        assert bool(run(text, tmp_path, fork=fork, stamp=(1e9, 1e9)).passed) is passed
+        assert bool(run(text, tmp_path, stamp=(1e9, 1e9)).passed) is passed
         assert not list(tmp_path.rglob("__pycache__"))
 
 
-@pytest.mark.parametrize("fork", WAYS)
-def test_a_run_has_a_home_of_its_own_and_leaves_nothing(tmp_path, monkeypatch, fork):
+def test_a_run_has_a_home_of_its_own_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "abc")
     tests = (
         "import os, tempfile\nfrom pathlib import Path\n"
@@ -123,7 +133,7 @@ def test_a_run_has_a_home_of_its_own_and_leaves_nothing(tmp_path, monkeypatch, f
         "    assert 'SECRET_TOKEN' not in os.environ\n"
         "    raise ValueError(f'{Path.home()}|{tempfile.gettempdir()}|{os.getcwd()}')\n"
     )
-    message = run(tests, tmp_path, fork=fork).failed["test_it"].message
+    message = run(tests, tmp_path).failed["test_it"].message
     places = message.removeprefix("ValueError: ").split("|")
     assert len(places) == 3 and len({Path(place).parent for place in places}) == 1
     assert not any(Path(place).exists() for place in places)
@@ -163,13 +173,14 @@ def test_what_ends_otherwise_has_no_verdict(tmp_path, body, words):
     assert run_.trouble == words
 
 
+@pytest.mark.usefixtures("measured")
 def test_too_much_output_ends_a_run(tmp_path):
     tests = (
         "import pytest\n"
         "@pytest.mark.parametrize('i', range(3000), ids=[f'{i}' + 'x' * 2000 for i in range(3000)])\n"
         "def test_it(i): pass\n"
     )
-    assert "was ended: too much output" in run(tests, tmp_path, seconds=60.0).trouble
+    assert "was ended: too much output" in run(tests, tmp_path, seconds=60.0, libraries=["json"]).trouble
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="limits of memory are those of Linux")
@@ -210,6 +221,7 @@ def test_a_dead_server_is_told_and_replaced(tmp_path):
     assert outcome(job, result).passed == ("test_it",)
 
 
+@pytest.mark.usefixtures("measured")
 @pytest.mark.skipif(not CAN_FORK, reason="the server is for forking")
 def test_leaving_ends_what_still_runs(tmp_path):
     folder = write(tmp_path, test_it="import time\ndef test_it(): time.sleep(600)\n")
@@ -235,3 +247,25 @@ def test_a_server_that_does_not_end_is_killed(tmp_path, monkeypatch):
         )
         server = engine._server
     assert server.returncode == -9
+
+
+@pytest.mark.usefixtures("measured")
+def test_skips_and_expected_failures_are_told(tmp_path):
+    tests = (
+        "import pytest\n"
+        "def test_skipped(): pytest.skip('not now')\n"
+        "@pytest.mark.xfail(reason='known')\ndef test_known(): assert 1 == 2\n"
+        "@pytest.mark.xfail(strict=True)\ndef test_mended(): pass\n"
+    )
+    run_ = run(tests, tmp_path, libraries=["json"])
+    assert run_.skipped == {"test_skipped": "not now", "test_known": "known"}
+    assert run_.failed["test_mended"].message == "[XPASS(strict)] "
+
+
+def test_systems_without_limits_and_groups_are_served_too(monkeypatch):
+    monkeypatch.setattr(inside, "resource", None)
+    assert inside._limit() is None
+    monkeypatch.delattr(os, "killpg", raising=False)
+    killed = []
+    worker.kill(type("Process", (), {"kill": lambda self: killed.append(True)})())
+    assert killed == [True]

@@ -96,7 +96,7 @@ def outcome(job: dict, result: dict) -> Outcome:
             uncollected.append(_uncollected(event))
         elif "exit" in event:
             exits = event["exit"]
-        else:
+        elif "begun" not in event:
             notes.update(event)
     kinds = ("passed", "failed", "skipped")
     by = {kind: [event for event in last.values() if event["outcome"] == kind] for kind in kinds}

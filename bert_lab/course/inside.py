@@ -7,6 +7,7 @@ runs here is a learner's, so the process gives up what it does not need before i
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import json
 import os
@@ -23,11 +24,7 @@ import pytest
 import bert_lab
 from bert_lab.course import test_bert
 
-try:
-    import resource
-except ImportError:  # Windows has no such limits
-    resource = None
-
+resource = importlib.import_module("resource") if os.name == "posix" else None  # others have no such limits
 MEMORY = 4 * 2**30  # bytes of address space beyond those at the start
 FILE_SIZE = 64 * 2**20  # bytes of any file that is written
 _CHAIN = ("masking", "batches", "packing", "model", "checkpoint")  # what the contract is made of
@@ -42,6 +39,7 @@ def run(job: dict, place: Path, send: Callable[[dict], None]) -> int:
     in `place/files`, on the reference with what is "changed" in it, {module: source}, or where "control" is
     true on a module in which every function raises).
     """
+    send({"begun": True})
     _settle(place)
     _limit()
     files = place / "files"

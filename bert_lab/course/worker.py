@@ -25,6 +25,7 @@ from pathlib import Path
 
 LONGEST = 10  # a run may take so many times the seconds that one test may take
 MOST = 4 * 2**20  # bytes of events
+BEGIN = 60.0  # seconds that a process may take to begin
 _WAIT = 0.02  # seconds between two looks at the children
 
 
@@ -54,6 +55,8 @@ class Run:
         now, seconds = time.monotonic(), self.job["seconds"]
         if self.read > MOST:
             return "too much output"
+        if not self.read:  # the process has not even begun
+            seconds = max(seconds, BEGIN)
         if now - self.heard > seconds or now - self.began > LONGEST * seconds:
             return "timeout"
         return ""
@@ -121,15 +124,20 @@ def _fork(job: dict, inside) -> tuple[int, int, Run]:
     source, sink = os.pipe()
     pid = os.fork()
     if pid == 0:
-        code = 70  # of an error that is ours
-        try:
-            os.setsid()
-            code = inside.run(job, run.place, inside.reporter(_alone_with(sink)))
-        finally:
-            os._exit(code)
+        _child(run, sink, inside)
     os.close(sink)
     os.set_blocking(source, False)
     return pid, source, run
+
+
+def _child(run: Run, sink: int, inside) -> None:
+    """What the child does; it never returns."""
+    code = 70  # of an error that is ours
+    try:
+        os.setsid()
+        code = inside.run(run.job, run.place, inside.reporter(_alone_with(sink)))
+    finally:
+        os._exit(code)
 
 
 def _alone_with(sink: int) -> int:
