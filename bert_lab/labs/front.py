@@ -1,7 +1,7 @@
 """Labs whose view is written once, as a JavaScript module, and shown in two places.
 
-In Jupyter the view is tied to Python: what the reader moves is set here, and what a cell sets moves there. On a
-page of the book the same module runs without a kernel, from the state that `as_html` puts beside the static
+In Jupyter the view is tied to Python: what the reader moves is set here, and what a cell sets moves there. On
+a page of the book the same module runs without a kernel, from the state that `as_html` puts beside the static
 picture. The modules lie in `js/`, import each other by name and need nothing else; this file joins them.
 """
 
@@ -18,18 +18,26 @@ import traitlets
 from bert_lab.labs.base import inline_html, inline_text
 
 JS = Path(__file__).parent / "js"
-VOCABULARY = Path(__file__).parents[1] / "assets" / "vocab.txt"
+ASSETS = Path(__file__).parents[1] / "assets"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.mjs";\n', re.MULTILINE)
 _LAB = re.compile(r"^export function (render\w+)\(", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function |class |const )", re.MULTILINE)
 
 
+@functools.cache
 def source(module: str) -> str:
-    """The text of one module; "vocabulary" is made from the book's vocabulary, a list of texts by id."""
-    if module == "vocabulary":
-        words = VOCABULARY.read_text(encoding="utf-8").split("\n")[:-1]
-        return f"export const VOCABULARY = {json.dumps(words, ensure_ascii=True, separators=(',', ':'))};\n"
+    """The text of one module."""
     return (JS / f"{module}.mjs").read_text(encoding="utf-8")
+
+
+@functools.cache
+def words() -> tuple[str, ...]:
+    """The book's vocabulary by id: too long for every lab's own state, so a page holds it once."""
+    return tuple((ASSETS / "vocab.txt").read_text(encoding="utf-8").splitlines())
+
+
+# What several labs of a page share: the name of a trait, and where its value comes from.
+SHARED = {"words": words}
 
 
 def _ordered(modules: list[str]) -> list[str]:
@@ -76,10 +84,12 @@ def lab_modules() -> list[str]:
 
 @functools.cache
 def page_script() -> str:
-    """One classic script that makes all labs of a page live. It works from `file://`, where modules do not."""
+    """One classic script that makes all labs of a page live; unlike modules, it works from `file://`."""
     labs = lab_modules()
     table = ", ".join(f"{module}: {_renderer(module)}" for module in labs)
-    return f'(() => {{\n"use strict";\n{_joined([*labs, "page"])}\nmountLabs({{ {table} }});\n}})();\n'
+    shared = json.dumps({name: value() for name, value in SHARED.items()}, separators=(",", ":"))
+    body = f"{_joined([*labs, 'page'])}\nmountLabs({{ {table} }}, {shared});"
+    return f'(() => {{\n"use strict";\n{body}\n}})();\n'
 
 
 class FrontLab(anywidget.AnyWidget):
@@ -87,22 +97,22 @@ class FrontLab(anywidget.AnyWidget):
 
     A subclass names `module`, `title` and `how_to` (one line each, where `backticks` mark code), declares its
     state as traits with `.tag(sync=True)`, computes what Python shall know in `draw()`, and calls
-    `watch(names)` for the traits that change it. `draw()` may raise: `error` shows it in the lab's error line.
-    `picture()` is the lab as static HTML: the same on every machine, since a notebook stores it.
-
-    `state()` is what the view needs to start on a page, as JSON: the synced traits, unless a subclass says more.
+    `watch(names)` for the traits that change it. `draw()` may raise: `error` shows it in the lab. `picture()`
+    is the lab as static HTML: the same on every machine, since a notebook stores it. `state()` is what the
+    view needs to start on a page: the synced traits, but for those that a page's labs share.
     """
 
     module = ""
     title = ""
     how_to = ""
+    header = traitlets.Tuple().tag(sync=True)  # title and how_to, for the view
     error = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, **state):
         self._esm = esm(self.module)
         self._held = 0
         self._waiting = False
-        super().__init__(**state)
+        super().__init__(header=(self.title, self.how_to), **state)
 
     def watch(self, *names: str) -> None:
         """Compute anew whenever one of these traits changes."""
@@ -137,7 +147,7 @@ class FrontLab(anywidget.AnyWidget):
             self.error = ""
 
     def set_state(self, sync_data) -> None:
-        """Take what the view sends, all of it at once. What cannot be used shows as an error, and moves back."""
+        """Take what the view sends, all of it at once; what cannot be used is an error, and moves back."""
         try:
             with self.together():
                 super().set_state(sync_data)
@@ -150,15 +160,18 @@ class FrontLab(anywidget.AnyWidget):
 
     def state(self) -> dict:
         """The state from which the view starts on a page: values that JSON has."""
-        own = self.traits(sync=True).keys() - anywidget.AnyWidget.class_traits(sync=True).keys()
-        names = sorted(name for name in own if name[0] != "_" and name != "error")
-        return {
-            name: self.trait_metadata(name, "to_json", _as_it_is)(getattr(self, name), self) for name in names
-        }
+        own = self.trait_names(sync=True)
+        given = anywidget.AnyWidget.class_trait_names(sync=True)
+        names = [name for name in own if name not in (*given, *SHARED, "error") and name[0] != "_"]
+        return {name: getattr(self, name) for name in sorted(names)}
 
     def picture(self) -> str:
         """What the lab shows now, as HTML without scripts or pictures."""
         raise NotImplementedError
+
+    def caption(self) -> str:
+        """HTML of the line above the static picture."""
+        return f"<b>{inline_html(self.title)}</b>: {inline_html(self.how_to)}"
 
     def as_text(self) -> str:
         """What the lab shows now, as plain text: the same on every machine."""
@@ -166,20 +179,16 @@ class FrontLab(anywidget.AnyWidget):
 
     def as_html(self) -> str:
         """The static picture, wrapped with the state that makes it live on a page."""
+        state = _attribute(self.state())
         return (
-            f'<div class="bert-lab-static" data-lab="{self.module}" data-state=\'{_attribute(self.state())}\'>'
-            f"<p><b>{inline_html(self.title)}</b>: {inline_html(self.how_to)}"
-            f" <i>(Run this cell in JupyterLab to use it.)</i></p>{self.picture()}</div>"
+            f'<div class="bert-lab-static" data-lab="{self.module}" data-state=\'{state}\'>'
+            f"<p>{self.caption()} <i>(Run this cell in JupyterLab to use it.)</i></p>{self.picture()}</div>"
         )
 
     def _repr_mimebundle_(self, **kwargs):
         # The widget where one can be shown; else its static picture, which a page of the book makes live.
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return {**data, "text/plain": self.as_text(), "text/html": self.as_html()}, metadata
-
-
-def _as_it_is(value, _lab):
-    return value
 
 
 def _attribute(state: dict) -> str:

@@ -134,11 +134,11 @@ export function dressUp() {
 /**
  * The frame of a lab inside `el`: {root, controls, result, guard}.
  *
- * `controls` and `result` are for the lab to fill. `guard(fn)` runs fn; what it throws shows in the error line, and
+ * title and howTo come from the model's `header` unless given. `controls` and `result` are for the lab to fill. `guard(fn)` runs fn; what it throws shows in the error line, and
  * the lab stays usable; the line is cleared when it succeeds. With nothing of its own to say, the line shows the
  * model's `error`, which is Python's.
  */
-export function labFrame(el, { model, title, howTo }) {
+export function labFrame(el, { model, title = model.get("header")[0], howTo = model.get("header")[1] }) {
   dressUp();
   const controls = element("div", { class: "bl-controls" });
   const result = element("div", { class: "bl-result" });

@@ -29,16 +29,19 @@ export class PageModel {
   }
 }
 
-/** Put a live lab in the place of each static picture; the picture stays for print, and where a lab cannot start. */
-export function mountLabs(renderers) {
+/**
+ * Put a live lab in the place of each static picture; the picture stays for print, and where a lab cannot start.
+ * renderers: lab -> function; shared: values that all labs of the page have.
+ */
+export function mountLabs(renderers, shared = {}) {
   const mountAll = () => {
-    for (const place of document.querySelectorAll(".bert-lab-static[data-lab]")) mountLab(place, renderers);
+    for (const place of document.querySelectorAll(".bert-lab-static[data-lab]")) mountLab(place, renderers, shared);
   };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mountAll);
   else mountAll();
 }
 
-function mountLab(place, renderers) {
+function mountLab(place, renderers, shared) {
   const render = renderers[place.dataset.lab];
   if (!render || place.classList.contains("bl-is-live")) return;
   const picture = document.createElement("div");
@@ -48,7 +51,7 @@ function mountLab(place, renderers) {
   live.className = "bl-live";
   place.append(picture, live);
   try {
-    render({ model: new PageModel(JSON.parse(place.dataset.state)), el: live });
+    render({ model: new PageModel({ ...shared, ...JSON.parse(place.dataset.state) }), el: live });
     place.classList.add("bl-is-live");
   } catch (problem) {
     console.error(problem);
