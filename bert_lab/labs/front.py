@@ -36,8 +36,14 @@ def words() -> tuple[str, ...]:
     return tuple((ASSETS / "vocab.txt").read_text(encoding="utf-8").splitlines())
 
 
-# What several labs of a page share: the name of a trait, and where its value comes from.
-SHARED = {"words": words}
+@functools.cache
+def sentences() -> list[dict]:
+    """What the attention lab shows on a page, where there is no model: some sentences and their values."""
+    return json.loads((ASSETS / "attention.json").read_text(encoding="utf-8"))
+
+
+# What the labs of a page find there and not in their own state: the name of a trait, and where it comes from.
+SHARED = {"words": words, "sentences": sentences}
 
 
 def _ordered(modules: list[str]) -> list[str]:

@@ -2,13 +2,13 @@
 
 import html
 
-import ipywidgets as widgets
 import numpy as np
+import traitlets
 
-from bert_lab import figures
-from bert_lab.labs.base import Lab, bad, good
+from bert_lab.labs.base import bad, good
+from bert_lab.labs.front import FrontLab
 from bert_lab.labs.strip import Strip, fates_of
-from bert_lab.masking import IGNORE, as_split, mlm_mask
+from bert_lab.masking import as_split, mlm_mask
 from bert_lab.rates import chi_square, count_shown, exact_shares, pick_band, power
 from bert_lab.recipes import WRONG
 from bert_lab.rng import PCG32
@@ -22,6 +22,7 @@ ROWS = 64  # of a batch: the sentence, 64 times
 SETS = 10  # of masks, where they are not drawn anew: BERT's script wrote each text ten times
 ALPHA = 0.001  # the lab's test calls a correct routine wrong once in a thousand runs
 BERT, MASK_ONLY = (0.8, 0.1, 0.1), (1.0, 0.0, 0.0)
+SIZES = (40, 100, 1000, 4000, 30522)  # of the vocabulary
 MLM_MASK = "mlm_mask"
 
 # name -> picking probability, split, new masks in every batch, code
@@ -34,39 +35,47 @@ PRESETS = {
 }
 
 
-class _Setting:
-    """A value that lives in one of the controls: `lab.p` reads the slider, `lab.p = 0.4` moves it."""
-
-    def __init__(self, control: str):
-        self.control = control
-
-    def __set_name__(self, owner, name):
-        self.name = name
-
-    def __get__(self, lab, owner=None):
-        return self if lab is None else getattr(lab, self.control).value
-
-    def __set__(self, lab, value):
-        control = getattr(lab, self.control)
-        if isinstance(control, widgets.SelectionSlider | widgets.Dropdown):
-            known = [choice for _, choice in control.options]
-            if value not in known:
-                raise ValueError(f"{self.name}: expected one of {known}, got {value!r}")
-        elif isinstance(control, widgets.Checkbox):
-            if not isinstance(value, bool):
-                raise TypeError(f"{self.name}: expected True or False, got {value!r}")
-        else:
-            kind = int if isinstance(control, widgets.IntSlider) else int | float
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(
-                    f"{self.name}: expected a number, got {value!r} of type {type(value).__name__}"
-                )
-            if not control.min <= value <= control.max:
-                raise ValueError(f"{self.name}: expected {control.min} to {control.max}, got {value}")
-        control.value = value
+ROW = (CLS, *(WORDS.index(word) for word in SENTENCE.split()), SEP)
 
 
-class MaskingLab(Lab):
+class _Setting(traitlets.TraitType):
+    """A value that the view shows and moves; `check(value)` returns it as it is kept, or raises."""
+
+    def __init__(self, default, check):
+        super().__init__(default)
+        self.check = check
+
+    def validate(self, obj, value):
+        return self.check(self.name, value)
+
+
+def _number(kind, low, high):
+    def check(name, value):
+        if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
+            raise TypeError(f"{name}: expected a number, got {value!r} of type {type(value).__name__}")
+        if not low <= value <= high:
+            raise ValueError(f"{name}: expected {low} to {high}, got {value}")
+        return kind(value)
+
+    return check
+
+
+def _one_of(known):
+    def check(name, value):
+        if value not in known:
+            raise ValueError(f"{name}: expected one of {list(known)}, got {value!r}")
+        return value
+
+    return check
+
+
+def _flag(name, value):
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected True or False, got {value!r}")
+    return value
+
+
+class MaskingLab(FrontLab):
     """Sliders for the masking of a batch; what happened to each token, histograms, and a verdict in words.
 
     A batch is one sentence of 20 tokens, 64 times. `p`, `split`, `vocab`, `seed`, `batches`, `fresh` (new
@@ -75,118 +84,61 @@ class MaskingLab(Lab):
     returned, int64 `[rows, 22]`; `ids` and `special_mask`, of the same shape, are what it was given. `counts`
     is how often the picks show [MASK], another token and themselves, `shares` the exact shares of the split,
     `test` the chi-square test between them (None without picks).
+
+    The view masks by itself, with the same seed and so to the same result, and follows a slider at once.
     """
 
-    p = _Setting("p_slider")
-    vocab = _Setting("vocab_slider")
-    seed = _Setting("seed_slider")
-    batches = _Setting("batches_slider")
-    fresh = _Setting("fresh_box")
-    code = _Setting("code_menu")
+    module = "masking_lab"
+    title = "Masking lab"
+    how_to = (
+        "Choose a preset or move a slider: `split` has two handles, so its shares sum to 1. A batch is the"
+        " sentence below, 64 times. Shares do not fit when the p value is below 0.001."
+    )
+    p = _Setting(0.15, _number(float, 0.0, 1.0)).tag(sync=True)
+    split = _Setting(BERT, lambda _, shares: as_split(shares)).tag(sync=True)
+    vocab = _Setting(1000, _one_of(SIZES)).tag(sync=True)
+    seed = _Setting(1, _number(int, 0, 99)).tag(sync=True)
+    batches = _Setting(40, _number(int, 1, 400)).tag(sync=True)
+    fresh = _Setting(False, _flag).tag(sync=True)
+    code = _Setting(MLM_MASK, _one_of((MLM_MASK, *WRONG))).tag(sync=True)
+    given = traitlets.Dict(
+        {
+            "words": WORDS,
+            "row": ROW,
+            "specials": len(SPECIALS),
+            "mask": MASK,
+            "rows": ROWS,
+            "sets": SETS,
+            "alpha": ALPHA,
+            "sizes": SIZES,
+            "wrong": list(WRONG),
+            "presets": [
+                [name, dict(zip(("p", "split", "fresh", "code"), values, strict=True))]
+                for name, values in PRESETS.items()
+            ],
+        },
+        read_only=True,
+    ).tag(sync=True)
 
     def __init__(self):
-        wide = widgets.Layout(width="300px", max_width="100%")
-        look = {"continuous_update": False, "style": {"description_width": "64px"}, "layout": wide}
-        self.p_slider = widgets.FloatSlider(0.15, min=0.0, max=1.0, step=0.01, description="p", **look)
-        self.split_slider = widgets.FloatRangeSlider(
-            value=(0.8, 0.9), min=0.0, max=1.0, step=0.01, description="split", readout=False, **look
-        )
-        self.split_text = widgets.HTML("", layout=widgets.Layout(width="304px", margin="0 0 0 8px"))
-        sizes = [(f"{size:,}", size) for size in (40, 100, 1000, 4000, 30522)]
-        self.vocab_slider = widgets.SelectionSlider(options=sizes, value=1000, description="V", **look)
-        self.seed_slider = widgets.IntSlider(1, min=0, max=99, description="seed", **look)
-        self.batches_slider = widgets.IntSlider(40, min=1, max=400, description="batches", **look)
-        codes = [("mlm_mask, correct", MLM_MASK), *((f"wrong: {name}", name) for name in WRONG)]
-        menu = {key: value for key, value in look.items() if key != "continuous_update"}
-        self.code_menu = widgets.Dropdown(options=codes, value=MLM_MASK, description="code", **menu)
-        beside = widgets.Layout(margin="0 0 0 24px")
-        self.fresh_box = widgets.Checkbox(
-            False, description="new masks in every batch", indent=False, layout=beside
-        )
-        self.preset_buttons = {
-            name: widgets.Button(description=name, tooltip=f"Preset: {name}") for name in PRESETS
-        }
-        for name, button in self.preset_buttons.items():
-            button.layout.width = "auto"
-            button.on_click(lambda _, name=name: self.preset(name))
-        self.strip, self.verdict, self.figure, self.again = (widgets.HTML("") for _ in range(4))
-        row = widgets.Layout(flex_flow="row wrap", align_items="center")
-        super().__init__(
-            "Masking lab",
-            "Choose a preset or move a slider: `split` has two handles, so its shares sum to 1. A batch is"
-            " the sentence below, 64 times. Shares do not fit when the p value is below 0.001.",
-            [
-                widgets.HBox(list(self.preset_buttons.values()), layout=row),
-                widgets.HBox([self.p_slider, self.vocab_slider, self.seed_slider], layout=row),
-                widgets.HBox([self.split_slider, self.split_text, self.batches_slider], layout=row),
-                widgets.HBox([self.code_menu, self.fresh_box], layout=row),
-            ],
-            [self.strip, self.verdict, self.figure, self.again],
-        )
+        super().__init__()
         self.ids = self.special_mask = self.inputs = self.labels = self.counts = self.shares = self.test = (
             None
         )
-        self._held = False
-        self.watch(
-            *(self.p_slider, self.split_slider, self.vocab_slider, self.seed_slider, self.batches_slider),
-            *(self.fresh_box, self.code_menu),
-        )
+        self.watch("p", "split", "vocab", "seed", "batches", "fresh", "code")
         self.refresh()
-
-    @property
-    def split(self) -> tuple[float, float, float]:
-        """The shares of M, R and K that the code is asked for."""
-        first, second = self.split_slider.value
-        return first, round(second - first, 12), round(1 - second, 12)
-
-    @split.setter
-    def split(self, shares) -> None:
-        m, r, _ = as_split(shares)
-        self.split_slider.value = (m, min(1.0, round(m + r, 12)))
 
     def preset(self, name: str) -> None:
         """Set p, split, fresh and code to what this name of `PRESETS` stands for, and draw once."""
         if name not in PRESETS:
             raise ValueError(f"preset: expected one of {list(PRESETS)}, got {name!r}")
-        self._held = True
-        try:
+        with self.together():
             self.p, self.split, self.fresh, self.code = PRESETS[name]
-        finally:
-            self._held = False
-        self.refresh()
-
-    def refresh(self, _change=None) -> None:
-        """Draw anew, unless a preset is still setting its values."""
-        if not self._held:
-            super().refresh()
 
     def draw(self) -> None:
-        """Mask the batches and show the first row, the verdict and the histograms."""
-        m, r, k = self.split
-        shares = zip("MRK", (m, r, k), strict=True)
-        self.split_text.value = "&emsp;".join(f"<b>{letter}</b> {share:.0%}" for letter, share in shares)
-        now = (self.p, self.split, self.fresh, self.code)
-        for name, button in self.preset_buttons.items():
-            button.icon = "check" if PRESETS[name] == now else ""
-        self.mask()
-        picks = (self.labels != IGNORE).sum(axis=1)
-        n = len(SENTENCE.split())
-        if self.test is None:
-            fig = figures.picks_per_row(picks, n, self.p)
-        else:
-            fig = figures.masking_report(picks, n, self.p, self.counts, self.shares)
-        picture = figures.html_image(fig)
-        # All at once, so that words and picture never disagree.
-        self.strip.value = f"<b>Batch 1, row 1</b>{self.first_row()._repr_html_()}"
-        self.verdict.value = f'<div role="status">{self.verdict_html()}</div>'
-        self.figure.value = picture
-        self.again.value = self.again_html()
-
-    def mask(self) -> None:
         """Run the chosen code over the batches and test what its picks show."""
-        row = [CLS, *(WORDS.index(word) for word in SENTENCE.split()), SEP]
         sets = self.batches if self.fresh else min(SETS, self.batches)
-        self.ids = np.tile(np.array(row, dtype=np.int64), (sets * ROWS, 1))
+        self.ids = np.tile(np.array(ROW, dtype=np.int64), (sets * ROWS, 1))
         self.special_mask = self.ids < len(SPECIALS)
         code = WRONG.get(self.code, mlm_mask)
         arguments = (self.ids, self.special_mask, MASK, self.vocab, self.p, PCG32(self.seed))
@@ -202,15 +154,6 @@ class MaskingLab(Lab):
             [WORDS[i] if i < len(WORDS) else f"#{i}" for i in array[row]] for array in (self.ids, self.inputs)
         ]
         return Strip(names[0], fates, names[1])
-
-    def again_html(self) -> str:
-        """The first row of the batch after the ten sets of masks, if there is one."""
-        if self.batches <= SETS:
-            return ""
-        again = self.first_row(SETS * ROWS if self.fresh else 0)
-        again.legend = False
-        said = "drawn anew" if self.fresh else "the masks of batch 1 again"
-        return f"<b>Batch {SETS + 1}, row 1</b>: {said}{again._repr_html_()}"
 
     def summary(self) -> list[tuple[bool | None, str]]:
         """The verdict: pairs of True (fits), False (does not fit) or None (a note) and a sentence."""
@@ -271,12 +214,12 @@ class MaskingLab(Lab):
         verdict = "\n".join(f"{words[fits]}: {text}" for fits, text in self.summary())
         return f"Masking lab: {self.settings()}\n{self.first_row()!r}\n{verdict}"
 
-    def as_html(self) -> str:
-        """The settings, the first row and the verdict, as HTML."""
-        result = "<p>nothing was masked</p>"
-        if self.shares is not None:
-            result = f"{self.first_row()._repr_html_()}{self.verdict_html()}"
-        return (
-            f"<p><b>Masking lab</b>: {html.escape(self.settings())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{result}"
-        )
+    def caption(self) -> str:
+        """The title and the settings."""
+        return f"<b>{self.title}</b>: {html.escape(self.settings())}."
+
+    def picture(self) -> str:
+        """The first row and the verdict, as HTML."""
+        if self.shares is None:
+            return "<p>nothing was masked</p>"
+        return f"{self.first_row()._repr_html_()}{self.verdict_html()}"
