@@ -184,12 +184,14 @@ class FrontLab(anywidget.AnyWidget):
         return f"{inline_text(self.title)}: {inline_text(self.how_to)}"
 
     def as_html(self) -> str:
-        """The static picture, wrapped with the state that makes it live on a page."""
+        """The static picture under its caption, wrapped with the state that makes it live on a page."""
+        note = " <i>(Run this cell in JupyterLab to use it.)</i>"
+        return self.placed(f"<p>{self.caption()}{note}</p>{self.picture()}")
+
+    def placed(self, inner: str) -> str:
+        """HTML of what stands where the lab will be, wrapped with the state that makes it live on a page."""
         state = _attribute(self.state())
-        return (
-            f'<div class="bert-lab-static" data-lab="{self.module}" data-state=\'{state}\'>'
-            f"<p>{self.caption()} <i>(Run this cell in JupyterLab to use it.)</i></p>{self.picture()}</div>"
-        )
+        return f'<div class="bert-lab-static" data-lab="{self.module}" data-state=\'{state}\'>{inner}</div>'
 
     def _repr_mimebundle_(self, **kwargs):
         # The widget where one can be shown; else its static picture, which a page of the book makes live.

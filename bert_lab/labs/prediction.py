@@ -12,61 +12,47 @@
 stands at the end of a cell. The cell's source holds the truth, hence it is folded away.
 """
 
-import ipywidgets as widgets
+import traitlets
 
-from bert_lab.labs.base import Lab, bad, good, inline_html, inline_text
+from bert_lab.labs.base import inline_html, inline_text
+from bert_lab.labs.front import FrontLab
 
 
-class Prediction(Lab):
+class Prediction(FrontLab):
     """The question, its choices as radio buttons, and a button that commits the reader to one of them.
 
     `choice` is what the reader committed to, or None; `correct` is True, False or, before that, None. Both
-    live in the running notebook alone: run the cell again to answer anew.
+    live in the running notebook alone: run the cell again to answer anew. On a page of the book the reader's
+    own browser keeps the choice.
+
+    Setting `choice` commits to it; None asks anew. Raises ValueError for what is none of the choices.
     """
 
+    module = "prediction"
+    title = "Predict"
+    options = traitlets.List().tag(sync=True)
+    right = traitlets.Unicode().tag(sync=True)
+    choice = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+
     def __init__(self, question: str, options: list[tuple[str, str]], right: str):
-        self.question = question
-        self.options = options
-        self.right = right
-        self.choice = None
-        self.correct = None
-        labels = [inline_text(choice) for choice, _ in options]
-        self.radio = widgets.RadioButtons(
-            options=list(zip(labels, [choice for choice, _ in options], strict=True)),
-            value=None,
-            layout=widgets.Layout(width="auto", max_width="100%"),
-        )
-        self.button = widgets.Button(
-            description="Commit", tooltip="Commit to the choice above and see the truth"
-        )
-        self.button.on_click(self.commit)
-        self.result = widgets.HTML("")
-        super().__init__("Predict", question, [self.radio, self.button], [self.result])
+        self.question = self.how_to = question
+        super().__init__(options=options, right=right)
 
-    def commit(self, _button=None) -> None:
-        """Keep the reader's choice, lock it, and show the truth."""
-        if self.radio.value is None:
-            self.result.value = '<div role="status">Choose one first.</div>'
-            return
-        self.choice = self.radio.value
-        self.correct = self.choice == self.right
-        self.radio.disabled = self.button.disabled = True
-        self.button.description = "Committed"
-        self.result.value = self.truth()
+    @property
+    def correct(self) -> bool | None:
+        """Whether the committed choice is right; None before the commit."""
+        return None if self.choice is None else self.choice == self.right
 
-    def truth(self) -> str:
-        """HTML shown after the commit: the verdict, then a sentence for each choice, the right one first."""
-        chosen = inline_html(self.choice)
-        verdict = f"{good('Right')}: {chosen}." if self.correct else f"{bad('Not so')}: you said {chosen}."
-        ordered = sorted(
-            self.options, key=lambda option: option[0] != self.right
-        )  # stable: the others keep order
-        rows = "".join(
-            f"<li><b>{inline_html(choice)}</b> {'is right' if choice == self.right else 'is wrong'}:"
-            f" {inline_html(sentence)}</li>"
-            for choice, sentence in ordered
-        )
-        return f'<div role="status">{verdict}<ul>{rows}</ul></div>'
+    @traitlets.validate("choice")
+    def _one_of_them(self, proposal):
+        choices = [choice for choice, _ in self.options]
+        if proposal["value"] not in (None, *choices):
+            raise ValueError(f"choice: expected one of {choices!r}, got {proposal['value']!r}")
+        return proposal["value"]
+
+    def state(self) -> dict:
+        """The state of one who has not answered yet."""
+        return super().state() | {"choice": None}
 
     def as_text(self) -> str:
         """The question and its choices, without the answer."""
@@ -74,12 +60,15 @@ class Prediction(Lab):
         return f"Predict: {inline_text(self.question)}\n{choices}"
 
     def as_html(self) -> str:
-        """The question and its choices, without the answer."""
-        choices = "".join(f"<li>{inline_html(choice)}</li>" for choice, _ in self.options)
-        return (
-            f"<div><p><b>Predict</b>: {inline_html(self.question)}</p><ul>{choices}</ul>"
-            "<p><i>Run this cell in JupyterLab to choose and to see the truth.</i></p></div>"
+        """The question and its choices, without the answer; the truth is kept for the page's script."""
+        return self.placed(
+            f"<p>{self.caption()}</p>{self.picture()}"
+            "<p><i>Run this cell in JupyterLab to choose and to see the truth.</i></p>"
         )
+
+    def picture(self) -> str:
+        """The choices."""
+        return f"<ul>{''.join(f'<li>{inline_html(choice)}</li>' for choice, _ in self.options)}</ul>"
 
 
 def predict(question: str, options: list[tuple[str, str]], *, right: str) -> Prediction:

@@ -114,11 +114,14 @@ export function marked(text) {
   return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? element("code", {}, part) : part));
 }
 
+/** Put a style into the document, once. */
+export function addStyle(id, css) {
+  if (!document.getElementById(id)) document.head.append(element("style", { id }, css));
+}
+
 /** Put the shared style into the document, once, and keep plain keys from JupyterLab's shortcuts. */
 export function dressUp() {
-  if (!document.getElementById("bert-lab-look")) {
-    document.head.append(element("style", { id: "bert-lab-look" }, LOOK_CSS));
-  }
+  addStyle("bert-lab-look", LOOK_CSS);
   // JupyterLab takes plain keys for itself while the focus is in an output, unless the focused element has this
   // attribute; Shift+Enter and the like still reach it.
   if (!window.bertLabKeys) {
