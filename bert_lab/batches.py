@@ -33,12 +33,13 @@ def mlm_batch(
         p, rng, split: as in `mlm_mask`. The generator does not move on when an argument is refused.
 
     Returns:
-        A dict of four int64 arrays [B, T].
-        input_ids: what the model sees, some of it hidden.
-        token_type_ids: 1 for the second text and its [SEP]; 0 for all the rest, padding included.
-        attention_mask: 1 at the positions of a row, 0 at padding. It comes from lengths: a [PAD] written out
-            in a text, or drawn as a random token, is a real position.
-        labels: the original id where something is to be predicted, -100 elsewhere; never a special token.
+        A dict of four int64 arrays [B, T]:
+
+        - input_ids: what the model sees, some of it hidden.
+        - token_type_ids: 1 for the second text and its [SEP]; 0 for all the rest, padding included.
+        - attention_mask: 1 at the positions of a row, 0 at padding. It comes from lengths: a [PAD] written
+          out in a text, or drawn as a random token, is a real position.
+        - labels: the original id where something is to be predicted, -100 elsewhere; never a special token.
 
     Raises:
         TypeError: texts that are no strings or pairs, or another argument of the wrong type.

@@ -179,7 +179,10 @@ def imported(path: Path) -> set[str]:
     return names - set(sys.stdlib_module_names) - {"bert_lab"}
 
 
-@pytest.mark.parametrize(("folder", "sets"), [("bert_lab", ["reader"]), ("tests", ["reader", "test"])])
+@pytest.mark.parametrize(
+    ("folder", "sets"),
+    [("bert_lab", ["reader"]), ("tests", ["reader", "test"]), ("notebooks", ["reader", "test", "book"])],
+)
 def test_what_is_imported_is_declared(folder, sets):
     providers = importlib.metadata.packages_distributions()
     declared = {canonicalize_name(r.name) for name in sets for r in map(Requirement, project_sets()[name])}
@@ -319,7 +322,7 @@ def test_the_core_needs_neither_torch_nor_a_picture(name):
 
 
 MACHINE = re.compile(r"(?<![\w.:/~])/(?:home|root|tmp|work|Users)/\w|\b[A-Za-z]:\\+Users\b")
-TEXTS = {"", ".cfg", ".css", ".ipynb", ".json", ".md", ".py", ".toml", ".txt", ".yml"}
+TEXTS = {"", ".bib", ".cfg", ".css", ".ipynb", ".json", ".md", ".py", ".toml", ".txt", ".yml"}
 
 
 def tracked() -> list[Path]:
@@ -365,7 +368,7 @@ def test_what_is_made_is_not_tracked():
 def test_make_help_lists_every_target():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
-    assert phony.split() == ["help", "setup", "lab", "test", "notebooks", "lint", "bench", "clean"]
+    assert phony.split() == ["help", "setup", "lab", "test", "notebooks", "book", "lint", "bench", "clean"]
     explained = re.findall(r"^([a-z]+):.*## \S", makefile, re.MULTILINE)
     assert explained == phony.split()
     if not shutil.which("make"):
@@ -436,5 +439,5 @@ def test_the_readme_tells_how_to_begin():
     assert top.startswith("# bert_lab\n")
     assert all(
         f"`make {name}`" in README or f"make {name}" in README
-        for name in ("lab", "test", "notebooks", "bench")
+        for name in ("lab", "test", "notebooks", "book", "bench")
     )
