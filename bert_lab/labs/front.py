@@ -21,6 +21,7 @@ JS = Path(__file__).parent / "js"
 ASSETS = Path(__file__).parents[1] / "assets"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.mjs";\n', re.MULTILINE)
 _LAB = re.compile(r"^export function (render\w+)\(", re.MULTILINE)
+_NAME = re.compile(r"^(?:async )?(?:function\*?|class|const|let|var) (\w+)", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function |class |const )", re.MULTILINE)
 
 
@@ -64,8 +65,18 @@ def _ordered(modules: list[str]) -> list[str]:
 
 
 def _joined(modules: list[str]) -> str:
-    """One text of these modules and all that they need, without imports and exports."""
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source(module))) for module in _ordered(modules))
+    """One text of these modules and all that they need, without imports and exports.
+
+    ValueError if two of them have a top-level name in common: here the second would replace the first.
+    """
+    texts, homes = [], {}
+    for module in _ordered(modules):
+        text = _EXPORT.sub("", _IMPORT.sub("", source(module)))
+        for name in _NAME.findall(text):
+            if homes.setdefault(name, module) != module:
+                raise ValueError(f"{homes[name]}.mjs and {module}.mjs both have a top-level {name}")
+        texts.append(text)
+    return "\n".join(texts)
 
 
 def _renderer(module: str) -> str:
@@ -169,7 +180,9 @@ class FrontLab(anywidget.AnyWidget):
         own = self.trait_names(sync=True)
         given = anywidget.AnyWidget.class_trait_names(sync=True)
         names = [name for name in own if name not in (*given, *SHARED, "error") and name[0] != "_"]
-        return {name: getattr(self, name) for name in sorted(names)}
+        # As the live view gets it: a trait may have a form of its own for JSON.
+        forms = {name: self.trait_metadata(name, "to_json", _as_it_is) for name in sorted(names)}
+        return {name: form(getattr(self, name), self) for name, form in forms.items()}
 
     def picture(self) -> str:
         """What the lab shows now, as HTML without scripts or pictures."""
@@ -197,6 +210,10 @@ class FrontLab(anywidget.AnyWidget):
         # The widget where one can be shown; else its static picture, which a page of the book makes live.
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return {**data, "text/plain": self.as_text(), "text/html": self.as_html()}, metadata
+
+
+def _as_it_is(value, _lab):
+    return value
 
 
 def _attribute(state: dict) -> str:

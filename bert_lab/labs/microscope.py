@@ -1,12 +1,14 @@
 """The draw microscope: the masking of one sentence, one draw at a time."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 
-import ipywidgets as widgets
+import traitlets
 
 from bert_lab import masking
-from bert_lab.labs.base import Lab, as_table, digits, inline_text
+from bert_lab.labs.base import as_table, digits, inline_text
+from bert_lab.labs.front import FrontLab, words
 from bert_lab.labs.strip import CHOSEN, PENDING, Strip
 from bert_lab.rng import PCG32, sample_categorical
 from bert_lab.wordpiece import book_tokenizer, special_ids
@@ -135,88 +137,93 @@ def _hex(raw: int) -> str:
     return f"0x{raw:08x}"
 
 
-def _number(text: str, what: str, kind: type) -> int | float:
-    """The number written in a field; ValueError that says what was expected."""
-    try:
-        return kind(text)
-    except ValueError:
-        wanted = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{what}: expected {wanted}, got {text!r}") from None
+_WRITTEN = {
+    int: re.compile(r"[+-]?[0-9]+"),
+    float: re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE),
+}
 
 
-class DrawMicroscope(Lab):
+class _Typed(traitlets.TraitType):
+    """A number, or what was typed where one should stand: the lab says what is wrong with that."""
+
+    def __init__(self, kind: type):
+        super().__init__()
+        self.kind = kind
+        # A seed of 64 bits is no number that a browser's JSON could hold.
+        self.tag(sync=True, to_json=lambda value, _: str(value))
+
+    def validate(self, obj, value):
+        if isinstance(value, str) and _WRITTEN[self.kind].fullmatch(value.strip()):
+            return self.kind(value)
+        return value
+
+
+class DrawMicroscope(FrontLab):
     """Step through the draws that mask one sentence.
 
-    text, seed, p: what the fields hold at first; each can be changed in the lab, which says what is wrong
-    with a value that cannot be used. `steps`, `inputs` and `labels` can be read from the next cell; `step` is
-    the draw looked at, counted from 1, and 0 is before the first.
+    `text`, `seed` and `p` are what the fields hold, and `step` is the draw looked at, counted from 1; 0 is
+    before the first. They can be changed in the lab and from the next cell; the lab says what is wrong with a
+    value that cannot be used. `steps`, `inputs` and `labels` can be read from the next cell.
     """
 
+    module = "microscope"
+    title = "Draw microscope"
+    how_to = "one sentence, masked draw by draw. Press Next, or move the slider with the arrow keys."
+    text = traitlets.Unicode().tag(sync=True)
+    seed = _Typed(int)
+    p = _Typed(float)
+    step = traitlets.Int(min=0).tag(sync=True)
+    row = traitlets.Dict().tag(sync=True)  # the text that was split last, and its ids
+    words = traitlets.Tuple().tag(sync=True)
+
     def __init__(self, text: str = "the cat sat on the mat", seed: int = 42, p: float = 0.15, step: int = 0):
-        wide = widgets.Layout(width="98%")
-        narrow = widgets.Layout(width="260px")
-        self.text = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
-        self.seed = widgets.Text(str(seed), description="seed", continuous_update=False, layout=narrow)
-        self.p = widgets.Text(f"{p:g}", description="p", continuous_update=False, layout=narrow)
-        self.back = widgets.Button(description="Back", tooltip="One draw back")
-        self.next = widgets.Button(description="Next", tooltip="One draw on")
-        self.slider = widgets.IntSlider(
-            step, 0, max(step, 1), description="draw", layout=widgets.Layout(width="440px")
-        )
-        self.view = widgets.HTML("")
-        self.steps, self.inputs, self.labels = [], [], []
-        super().__init__(
-            "Draw microscope",
-            "one sentence, masked draw by draw. Press Next, or move the slider with the arrow keys.",
-            [
-                self.text,
-                widgets.HBox([self.seed, self.p]),
-                widgets.HBox([self.back, self.next, self.slider]),
-            ],
-            [self.view],
-        )
-        self.back.on_click(lambda _: self.move(-1))
-        self.next.on_click(lambda _: self.move(+1))
-        self.watch(self.text, self.seed, self.p, self.slider)
+        self.tokens, self.fates, self.steps, self.inputs, self.labels = [], [], [], [], []
+        super().__init__(text=text, seed=seed, p=p, step=step, words=words())
+        self.watch("text", "seed", "p", "step")
         self.refresh()
 
     def move(self, by: int) -> None:
         """Go `by` draws on; at either end stay there."""
-        self.slider.value = min(max(self.slider.value + by, 0), self.slider.max)
+        self.step = min(max(self.step + by, 0), len(self.steps))
 
     def refresh(self, _change=None) -> None:
-        """Draw anew; when that fails show the error and nothing that belongs to older values."""
+        """Compute anew; after an error nothing is left that belongs to older values."""
         super().refresh()
-        if self.error.value:
-            self.steps, self.inputs, self.labels = [], [], []
-            self.view.value = ""
+        if self.error:
+            self.tokens, self.fates, self.steps, self.inputs, self.labels = [], [], [], [], []
 
     def draw(self) -> None:
-        """Trace the sentence and show the draw the slider stands at."""
-        tok = book_tokenizer()
-        if not self.text.value.strip():
+        """Trace the sentence."""
+        if not self.text.strip():
             raise ValueError("sentence: expected at least one word, got an empty text")
-        ids = tok.encode(self.text.value)
+        tok = book_tokenizer()
+        ids = tok.encode(self.text)
+        self.row = {"text": self.text, "ids": ids}
+        for name, kind in (("seed", int), ("p", float)):
+            if isinstance(getattr(self, name), str):
+                wanted = "a whole number" if kind is int else "a number"
+                raise ValueError(f"{name}: expected {wanted}, got {getattr(self, name)!r}")
         specials = set(special_ids(tok))
         self.tokens = tok.tokens(ids)
-        self.name = lambda i: tok.tokens([i])[0]
+        self.fates = ["S" if i in specials else PENDING for i in ids]
         self.steps, self.inputs, self.labels = trace(
             self.tokens,
             ids,
             [i in specials for i in ids],
             tok.mask_id,
             tok.vocab_size,
-            _number(self.p.value, "p", float),
-            PCG32(_number(self.seed.value, "seed", int)),
-            self.name,
+            self.p,
+            PCG32(self.seed),
+            self._name,
         )
-        self.fates = ["S" if i in specials else PENDING for i in ids]
-        self.slider.max = len(self.steps)  # a slider that stood beyond it comes back to it, and draws again
-        self.view.value = self.current_html()
+        self.step = min(self.step, len(self.steps))
+
+    def _name(self, i: int) -> str:
+        return self.words[i]
 
     def current_rows(self) -> list[tuple[str, str]]:
         """What is known of the current draw: pairs of a name and a text in which `backticks` mark code."""
-        at, count = self.slider.value, len(self.steps)
+        at, count = self.step, len(self.steps)
         rows = [("draw", f"none yet, of {count}")]
         if at > 0:
             step = self.steps[at - 1]
@@ -232,24 +239,21 @@ class DrawMicroscope(Lab):
 
     def current_strip(self) -> Strip:
         """The row so far."""
-        at = self.slider.value
-        if at == 0:
+        if self.step == 0:
             return Strip(self.tokens, self.fates)
-        step = self.steps[at - 1]
-        shown = ["?" if i is None else self.name(i) for i in step.shown]
+        step = self.steps[self.step - 1]
+        shown = ["?" if i is None else self._name(i) for i in step.shown]
         return Strip(self.tokens, step.fates, shown, at=step.position)
-
-    def current_html(self) -> str:
-        """The current draw and the row so far, as HTML."""
-        return as_table(self.current_rows()) + self.current_strip()._repr_html_()
 
     def as_text(self) -> str:
         """The current draw and the row so far, as plain text."""
-        if self.error.value:
+        if self.error:
             return super().as_text()
         rows = "\n".join(f"{name:<9} {inline_text(text)}" for name, text in self.current_rows())
         return f"{super().as_text()}\n{rows}\n{self.current_strip()!r}"
 
-    def as_html(self) -> str:
+    def picture(self) -> str:
         """The current draw and the row so far, as HTML."""
-        return super().as_html() + self.view.value
+        if self.error:
+            return ""
+        return as_table(self.current_rows()) + self.current_strip()._repr_html_()

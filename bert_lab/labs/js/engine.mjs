@@ -17,18 +17,18 @@ export class ValueError extends RangeError {
 }
 
 /** A text of the value for an error message, never too long. */
-function told(value) {
-  const text = typeof value === "string" ? JSON.stringify(value) : typeof value === "bigint" ? `${value}` : String(value);
+export function quoted(value) {
+  const text = typeof value === "string" ? `'${value}'` : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
 /** `value` as a BigInt of low..high-1: a BigInt, or a number that is a whole one and exact. */
 function asBigInt(value, name, low, high) {
   if (typeof value !== "bigint" && !(typeof value === "number" && Number.isInteger(value))) {
-    throw new TypeError(`${name}: expected an integer, got ${told(value)}`);
+    throw new TypeError(`${name}: expected an integer, got ${quoted(value)}`);
   }
   if (typeof value === "number" && !Number.isSafeInteger(value)) {
-    throw new TypeError(`${name}: expected a BigInt for a number beyond 2^53, got ${told(value)}`);
+    throw new TypeError(`${name}: expected a BigInt for a number beyond 2^53, got ${quoted(value)}`);
   }
   const number = BigInt(value);
   if (number < low || number >= high) {
@@ -40,7 +40,7 @@ function asBigInt(value, name, low, high) {
 /** `value` as a number that is a whole one of low..high-1. */
 function asInteger(value, name, low, high) {
   if (typeof value !== "number" || !Number.isInteger(value)) {
-    throw new TypeError(`${name}: expected an integer, got ${told(value)}`);
+    throw new TypeError(`${name}: expected an integer, got ${quoted(value)}`);
   }
   if (value < low || value >= high) {
     throw new ValueError(`${name}: expected an integer from ${low} to ${high - 1}, got ${value}`);
@@ -49,7 +49,7 @@ function asInteger(value, name, low, high) {
 }
 
 function asReal(value, name) {
-  if (typeof value !== "number") throw new TypeError(`${name}: expected a number, got ${told(value)}`);
+  if (typeof value !== "number") throw new TypeError(`${name}: expected a number, got ${quoted(value)}`);
   if (Number.isNaN(value)) throw new ValueError(`${name}: expected a number, got nan`);
   return value;
 }
@@ -57,7 +57,7 @@ function asReal(value, name) {
 /** `value` as a list with a length: an array or a typed array. */
 function asList(value, name) {
   if (!Array.isArray(value) && !(ArrayBuffer.isView(value) && typeof value.length === "number")) {
-    throw new TypeError(`${name}: expected an array, got ${told(value)}`);
+    throw new TypeError(`${name}: expected an array, got ${quoted(value)}`);
   }
   return value;
 }
@@ -140,7 +140,7 @@ function cumulativeWeights(weights) {
   const checked = Array.from(asList(weights, "weights"), (weight, i) => asReal(weight, `weights[${i}]`));
   const total = checked.reduce((sum, weight) => sum + weight, 0);
   if (!(checked.every((weight) => weight >= 0) && total > 0 && total <= 1 + 1e-9)) {
-    throw new ValueError(`weights: expected finite weights >= 0 that sum to 1, got ${told(checked)}`);
+    throw new ValueError(`weights: expected finite weights >= 0 that sum to 1, got ${quoted(checked)}`);
   }
   const last = checked.findLastIndex((weight) => weight > 0);
   let running = 0;
@@ -153,7 +153,7 @@ function cumulativeWeights(weights) {
 /** The smallest index whose cumulative weight exceeds u (strictly); never past the last positive weight. */
 export function sampleCategorical(weights, u) {
   const sums = cumulativeWeights(weights);
-  if (!(asReal(u, "u") >= 0 && u < 1)) throw new ValueError(`u: expected a number in [0, 1), got ${told(u)}`);
+  if (!(asReal(u, "u") >= 0 && u < 1)) throw new ValueError(`u: expected a number in [0, 1), got ${quoted(u)}`);
   return sums.findIndex((sum) => sum > u);
 }
 
@@ -162,7 +162,7 @@ export function asSplit(split) {
   const shares = Array.from(asList(split, "split"), (share) => asReal(share, "split"));
   const total = shares.reduce((sum, share) => sum + share, 0);
   if (shares.length !== 3 || !shares.every((share) => share >= 0) || !(Math.abs(total - 1) <= 1e-9)) {
-    throw new ValueError(`split: expected three finite numbers >= 0 that sum to 1, got ${told(shares)}`);
+    throw new ValueError(`split: expected three finite numbers >= 0 that sum to 1, got ${quoted(shares)}`);
   }
   return shares;
 }
@@ -170,7 +170,7 @@ export function asSplit(split) {
 /** `value` as a number of 0..1. */
 export function asProbability(value, name) {
   if (!(asReal(value, name) >= 0 && value <= 1)) {
-    throw new ValueError(`${name}: expected a probability from 0 to 1, got ${told(value)}`);
+    throw new ValueError(`${name}: expected a probability from 0 to 1, got ${quoted(value)}`);
   }
   return value;
 }
@@ -193,7 +193,7 @@ export function mlmMask(ids, special, maskId, vocab, p, rng, split = BERT_SPLIT)
   for (let t = 0; t < count; t++) {
     const id = ids[t];
     if (typeof id !== "number" || !Number.isInteger(id)) {
-      throw new TypeError(`ids: expected integers, got ${told(id)} at ids[${t}]`);
+      throw new TypeError(`ids: expected integers, got ${quoted(id)} at ids[${t}]`);
     }
     if (id < 0 || id >= vocab) {
       throw new ValueError(`ids: expected ids from 0 to ${vocab - 1}, got ${id} at ids[${t}]`);
@@ -205,14 +205,14 @@ export function mlmMask(ids, special, maskId, vocab, p, rng, split = BERT_SPLIT)
   for (let t = 0; t < count; t++) {
     const flag = special[t];
     if (typeof flag !== "boolean" && typeof flag !== "number") {
-      throw new TypeError(`special: expected booleans or 0/1, got ${told(flag)} at special[${t}]`);
+      throw new TypeError(`special: expected booleans or 0/1, got ${quoted(flag)} at special[${t}]`);
     }
     if (flag !== true && flag !== false && flag !== 0 && flag !== 1) {
       throw new ValueError(`special: expected booleans or 0/1, got ${flag} at special[${t}]`);
     }
   }
   if (typeof rng?.uniform !== "function" || typeof rng.below !== "function") {
-    throw new TypeError(`rng: expected a generator with uniform() and below(n), such as new PCG32(42n), got ${told(rng)}`);
+    throw new TypeError(`rng: expected a generator with uniform() and below(n), such as new PCG32(42n), got ${quoted(rng)}`);
   }
   const Ids = vocab > 2 ** 31 ? Float64Array : Int32Array;
   const inputs = Ids.from(ids), labels = new Ids(count).fill(IGNORE);

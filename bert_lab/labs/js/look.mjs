@@ -49,7 +49,7 @@ const LOOK_CSS = `
 .bl-lab .bl-field { display: inline-flex; flex-wrap: wrap; align-items: center; gap: 4px 10px; margin: 0; max-width: 100%;
   font-weight: normal; color: inherit; }
 .bl-lab .bl-field > .bl-name { min-width: 3.4em; }
-.bl-lab .bl-field > output { min-width: 3.2em; font-variant-numeric: tabular-nums; }
+.bl-lab .bl-field > .bl-value { min-width: 3.2em; font-variant-numeric: tabular-nums; }
 .bl-lab input, .bl-lab select, .bl-lab button { font: inherit; color: inherit; margin: 0; }
 .bl-lab input[type="range"] { width: 200px; max-width: 100%; height: 28px; accent-color: var(--bl-accent); cursor: pointer; }
 .bl-lab input[type="checkbox"], .bl-lab input[type="radio"] { width: 19px; height: 19px; flex: none;
@@ -162,7 +162,7 @@ export function labFrame(el, { model, title = model.get("header")[0], howTo = mo
       own = "";
     } catch (problem) {
       own = `${problem.name}: ${problem.message}`;
-      console.error(problem);
+      if (problem.name !== "ValueError") console.error(problem); // not the reader's doing
     }
     say();
   };
@@ -209,7 +209,7 @@ export function labelled(name, control, ...more) {
 export function sliderFor(model, name, { label = name, min, max, step = 1, say = String }) {
   const highest = () => (typeof max === "function" ? max() : max);
   const input = element("input", { type: "range", min, max: highest(), step });
-  const output = element("output", {});
+  const output = element("span", { class: "bl-value", "aria-hidden": "true" }); // the slider itself says it
   input.addEventListener("input", () => { model.set(name, Number(input.value)); show(); });
   input.addEventListener("change", () => model.save_changes());
   function show() {

@@ -204,7 +204,6 @@ const LAB_STYLE = `
 .bl-lab .bl-split input:focus-visible { outline: none; }
 .bl-lab .bl-split input:focus-visible::-webkit-slider-thumb { outline: 3px solid var(--bl-accent); outline-offset: 3px; }
 .bl-lab .bl-split input:focus-visible::-moz-range-thumb { outline: 3px solid var(--bl-accent); outline-offset: 3px; }
-.bl-lab .bl-shares { font-variant-numeric: tabular-nums; }
 .bl-lab .bl-charts { display: flex; flex-wrap: wrap; gap: 12px; margin: 8px 0; }
 `;
 
@@ -213,7 +212,7 @@ function splitControl(model) {
   const track = [..."MRK"].map((letter) => element("div", { style: `background:${FATES[letter][0]}`, "aria-hidden": "true" }, letter));
   const handle = (label) => element("input", { type: "range", min: 0, max: 100, step: 1, "aria-label": label });
   const handles = [handle("split, first handle: where [MASK] ends"), handle("split, second handle: where random ends")];
-  const output = element("output", { class: "bl-shares" });
+  const output = element("span", { class: "bl-value", "aria-hidden": "true" });
   const moved = (which) => {
     let [first, second] = handles.map((input) => Number(input.value));
     if (which === 0) first = Math.min(first, second);

@@ -19,6 +19,24 @@ export function grouped(x, places = 0) {
   return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
 }
 
+/** A number in six significant digits at most, as Python's f"{x:g}". */
+export function general(x) {
+  if (x === 0 || !Number.isFinite(x)) return fixed(x, 0);
+  const exponent = Number(Math.abs(x).toExponential(5).split("e")[1]);
+  const short = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (exponent >= -4 && exponent < 6) return short(fixed(x, 5 - exponent));
+  const [mantissa] = x.toExponential(5).split("e");
+  return `${short(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+/** A uniform in as few decimals, from four on, as leave it on its side of 1 and of each threshold. */
+export function digitsOf(u, thresholds) {
+  for (let places = 4; ; places++) {
+    const text = fixed(u, places);
+    if (places === 32 || [...thresholds, 1].every((t) => Number(text) < t === u < t)) return text;
+  }
+}
+
 /** The exact shares of what a picked position shows: [MASK], another token, the token itself. */
 export function exactShares(vocab, [m, r, k]) {
   return [m + r / vocab, (r * (vocab - 2)) / vocab, k + r / vocab];
