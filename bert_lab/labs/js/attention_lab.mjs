@@ -5,9 +5,14 @@ const ROW = 30; // pixels of height that a token has
 const BOTH_WAYS = "both ways";
 const READS = [[BOTH_WAYS, "each token looks at all"], ["causal", "each token looks at itself and at those before it"]];
 const ATTENTION_CSS = `
-.bl-lab .bl-panels { display: flex; flex-wrap: wrap; gap: 14px 36px; align-items: flex-start; margin-top: 8px; }
+.bl-lab .bl-view { container-type: inline-size; }
+.bl-lab .bl-panels { display: grid; gap: 14px 32px; margin-top: 8px; align-items: start; justify-items: start; grid-template-columns: 100%; }
+@container (min-width: 620px) {
+  .bl-lab .bl-panels { grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); grid-template-rows: auto 1fr; max-width: 860px; }
+  .bl-lab .bl-panel.bl-all { grid-column: 2; grid-row: 1 / 3; }
+}
 .bl-lab .bl-panel { max-width: 100%; overflow-x: auto; padding: 2px; }
-.bl-lab .bl-panel h4 { font-size: 16px; font-weight: 700; margin: 0 0 4px; color: inherit; }
+.bl-lab .bl-panel .bl-name { margin: 0 0 4px; font-weight: 700; }
 .bl-lab .bl-said { min-height: 1.5em; margin: 6px 0 0; }
 .bl-lab .bl-notes { max-width: 50em; margin: 8px 0 0; font-size: 14px; color: var(--bl-quiet); }
 .bl-lab table.bl-looks { margin: 0; border-collapse: separate; border-spacing: 0; }
@@ -22,6 +27,14 @@ const ATTENTION_CSS = `
 .bl-lab .bl-looker:hover { background: var(--bl-soft); }
 .bl-lab .bl-looker:has(:checked) { background: var(--bl-soft); box-shadow: inset 0 0 0 2px #D55E00; font-weight: 700; }
 .bl-lab .bl-zero { color: var(--bl-quiet); }
+@container (max-width: 400px) {
+  .bl-lab table.bl-looks { font-size: 14px; }
+  .bl-lab table.bl-looks th, .bl-lab table.bl-looks td { padding: 0 2px; }
+  .bl-lab table.bl-looks td.bl-lines { min-width: 34px; }
+  .bl-lab table.bl-looks .bl-digits { min-width: 2.8em; }
+  .bl-lab .bl-looker { gap: 4px; padding-right: 4px; }
+  .bl-lab .bl-looker input { width: 16px; height: 16px; }
+}
 .bl-lab .bl-most { font-weight: 700; }
 .bl-lab .bl-heads { display: grid; gap: 3px; align-items: center; justify-items: center; width: max-content; max-width: 100%; font-size: 14px; }
 .bl-lab .bl-heads > span { padding-right: 4px; white-space: nowrap; }
@@ -33,11 +46,13 @@ const ATTENTION_CSS = `
   background: #D55E00; }
 .bl-lab .bl-map::before { left: 0; }
 .bl-lab .bl-map::after { right: 0; }
-.bl-lab .bl-square { display: grid; width: max-content; font-size: 14px; }
+.bl-lab .bl-square { display: grid; }
+.bl-lab .bl-square canvas { display: block; width: 100%; height: auto; border: 1px solid ${COLORS.grey}; }
 .bl-lab .bl-square .bl-down { display: grid; padding-right: 8px; text-align: right; }
 .bl-lab .bl-square .bl-down > span { display: flex; align-items: center; justify-content: flex-end; }
 .bl-lab .bl-square .bl-across { display: grid; grid-column: 2; margin: 0 7px 3px; }
-.bl-lab .bl-square .bl-across > span { writing-mode: vertical-rl; transform: rotate(180deg); justify-self: center; line-height: 1.1; }
+.bl-lab .bl-square span { min-height: 0; line-height: 1; }
+.bl-lab .bl-square .bl-across > span { writing-mode: vertical-rl; transform: rotate(180deg); justify-self: center; }
 .bl-lab .bl-square .bl-map { position: relative; padding: 0 6px; line-height: 0; }
 .bl-lab .bl-square .bl-chosen { font-weight: 700; text-decoration: underline; }
 `;
@@ -97,10 +112,10 @@ export function influenceSaid({ tokens, moved }, token) {
   const row = tokens.map((_, j) => moved(token, j));
   const zeros = tokens.map((_, i) => tokens.filter((_, j) => moved(i, j) === 0).length).reduce((a, b) => a + b);
   const count = `${zeros} of ${tokens.length ** 2} entries are exactly zero.`;
-  const most = Math.max(...row), at = row.indexOf(most);
-  if (most === 0) return `${count} The output of ${tokens[token]} is not moved by any token.`;
-  const which = at === token ? `${tokens[at]} itself` : tokens[at];
-  return `${count} The output of ${tokens[token]} moves most when ${which} changes (${levelText(most)}).`;
+  const most = Math.max(...row), at = row.indexOf(most), name = `position ${token} (${tokens[token]})`;
+  if (most === 0) return `${count} The output at ${name} is not moved by any token.`;
+  const which = at === token ? "its own token" : `position ${at} (${tokens[at]})`;
+  return `${count} The output at ${name} moves most when ${which} changes (${levelText(most)}).`;
 }
 
 function shortened(token) {
@@ -185,9 +200,9 @@ export function renderAttentionLab({ model, el }) {
 
   const said = element("p", { class: "bl-said", role: "status" });
   const lines = element("form", { class: "bl-panel", submit: (event) => event.preventDefault() });
-  const heads = element("div", { class: "bl-panel" });
-  const square = element("div", { class: "bl-panel" });
-  const panels = element("div", {}, said, element("div", { class: "bl-panels" }, lines, heads, square), element("p", { class: "bl-notes" },
+  const heads = element("div", { class: "bl-panel bl-all" });
+  const square = element("div", { class: "bl-panel", role: "group", "aria-label": "Influence", tabindex: 0 });
+  const panels = element("div", { class: "bl-view" }, said, element("div", { class: "bl-panels" }, lines, heads, square), element("p", { class: "bl-notes" },
     "Weight: how much the chosen token takes from each, in the chosen head; all its weights sum to 1. Moves: how far the output of the",
     " chosen token moves when that token is replaced by the next one of the vocabulary, through all layers and heads. 0 without decimals,",
     " and grey: exactly zero."));
@@ -237,7 +252,7 @@ export function renderAttentionLab({ model, el }) {
     }
     const grid = element("div", { class: "bl-heads", role: "radiogroup", "aria-label": "All heads", keydown: walk,
       style: `grid-template-columns: auto repeat(${across}, minmax(0, ${side}px))` }, ...cells);
-    heads.replaceChildren(element("h4", {}, "All heads: rows look, columns are looked at"), grid);
+    heads.replaceChildren(element("div", { class: "bl-name" }, "All heads: rows look, columns are looked at"), grid);
   }
 
   /** Arrow keys go from map to map. */
@@ -253,20 +268,18 @@ export function renderAttentionLab({ model, el }) {
 
   function buildSquare() {
     const { tokens, moved } = values;
-    const cell = Math.max(12, Math.min(28, Math.floor(300 / tokens.length))), scale = 2;
-    squareCanvas = element("canvas", { width: tokens.length * cell * scale, height: tokens.length * cell * scale, role: "img",
-      style: `width:${tokens.length * cell}px;height:${tokens.length * cell}px;border:1px solid ${COLORS.grey}` });
-    paintSquare(squareCanvas.getContext("2d"), 0, 0, cell * scale, tokens.length, moved, tops.moves, MOVES);
-    const tracks = `repeat(${tokens.length}, ${cell}px)`, size = `font-size:${Math.min(14, cell)}px`;
+    const size = tokens.length, cell = Math.max(12, Math.min(28, Math.floor(300 / size))), sharp = 2 * cell * size;
+    squareCanvas = element("canvas", { width: sharp, height: sharp, role: "img" });
+    paintSquare(squareCanvas.getContext("2d"), 0, 0, 2 * cell, size, moved, tops.moves, MOVES);
     squareNames = tokens.map((token) => element("span", {}, shortened(token)));
     squareBox = element("div", { class: "bl-map" }, squareCanvas);
-    squareSaid = element("p", { style: "margin: 4px 0 0; max-width: 30em; white-space: normal" });
+    squareSaid = element("p", { style: "margin: 4px 0 0" });
     square.replaceChildren(
-      element("h4", {}, "Influence: which output each token moves"),
-      element("div", { class: "bl-square", style: "grid-template-columns: auto auto" },
-        element("div", { class: "bl-across", "aria-hidden": "true", style: `grid-template-columns:${tracks};${size}` },
+      element("div", { class: "bl-name" }, "Influence: which output each token moves"),
+      element("div", { class: "bl-square", style: `grid-template-columns: auto minmax(${12 * size + 14}px, ${cell * size + 14}px); font-size: ${size > 24 ? 11 : size > 10 ? 12 : 14}px` },
+        element("div", { class: "bl-across", "aria-hidden": "true", style: `grid-template-columns: repeat(${size}, 1fr)` },
           ...tokens.map((token) => element("span", {}, shortened(token)))),
-        element("div", { class: "bl-down", "aria-hidden": "true", style: `grid-template-rows:${tracks};${size};padding-top:1px` }, ...squareNames),
+        element("div", { class: "bl-down", "aria-hidden": "true", style: `grid-template-rows: repeat(${size}, 1fr)` }, ...squareNames),
         squareBox),
       squareSaid);
   }
@@ -362,7 +375,8 @@ function sentenceMenu(model, stored) {
 /** All that the lab shows, on white: a canvas of its own. */
 function drawnPicture(values, tops, { layer, head, token, reads }) {
   const { tokens, layers, heads, level, moved } = values, size = tokens.length;
-  const line = 26, side = Math.max(40, Math.min(110, Math.floor(480 / heads))), cell = Math.max(12, Math.min(28, Math.floor(340 / size)));
+  const line = 26, dot = Math.max(1, Math.floor(Math.max(40, Math.min(110, 480 / heads)) / size)), side = dot * size;
+  const cell = Math.max(12, Math.min(28, Math.floor(340 / size)));
   const top = 84, name = 110, x1 = 24, x2 = x1 + 450, x3 = x2 + 70 + heads * (side + 8) + 36;
   const width = x3 + name + size * cell + 24;
   const height = top + 40 + Math.max(size * line, layers * (side + 8), size * cell + name);
@@ -399,7 +413,7 @@ function drawnPicture(values, tops, { layer, head, token, reads }) {
     for (let h = 0; h < heads; h++) {
       const x = x2 + 64 + h * (side + 8), y0 = top + 20 + l * (side + 8);
       if (l === 0) writeOn(context, heads > 6 ? String(h) : `head ${h}`, x + side / 2, top, { align: "center", size: 14, bold: true });
-      paintSquare(context, x, y0, side / size, size, (i, j) => level(l, h, i, j), tops.looks, LOOKS);
+      paintSquare(context, x, y0, dot, size, (i, j) => level(l, h, i, j), tops.looks, LOOKS);
       framed(context, x, y0, side, l === layer && h === head);
     }
   }

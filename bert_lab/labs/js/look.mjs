@@ -49,9 +49,10 @@ const LOOK_CSS = `
 .bl-lab .bl-field { display: inline-flex; flex-wrap: wrap; align-items: center; gap: 4px 10px; margin: 0; max-width: 100%;
   font-weight: normal; color: inherit; }
 .bl-lab .bl-field > .bl-name { min-width: 3.4em; }
+.bl-lab .bl-field:has(input[type="range"]) { flex-wrap: nowrap; }
 .bl-lab .bl-field > .bl-value { min-width: 3.2em; font-variant-numeric: tabular-nums; }
 .bl-lab input, .bl-lab select, .bl-lab button { font: inherit; color: inherit; margin: 0; }
-.bl-lab input[type="range"] { width: 200px; max-width: 100%; height: 28px; accent-color: var(--bl-accent); cursor: pointer; }
+.bl-lab input[type="range"] { flex: 0 1 200px; width: 200px; min-width: 60px; max-width: 100%; height: 28px; accent-color: var(--bl-accent); cursor: pointer; }
 .bl-lab input[type="checkbox"], .bl-lab input[type="radio"] { width: 19px; height: 19px; flex: none;
   accent-color: var(--bl-accent); }
 .bl-lab input[type="text"], .bl-lab select { min-height: 34px; padding: 2px 8px; max-width: 100%;

@@ -8,6 +8,7 @@ const PREDICTION_CSS = `
 .bl-lab .bl-choice:hover { background: var(--bl-soft); }
 .bl-lab .bl-choice input { transform: translateY(3px); }
 .bl-lab .bl-choice:has(input:disabled) { cursor: default; background: none; }
+.bl-lab .bl-choice:has(input:disabled:checked) { font-weight: 700; }
 .bl-lab .bl-truth { margin-top: 8px; }
 .bl-lab .bl-truth:empty { display: none; }
 .bl-lab .bl-truth li { margin: 3px 0; }
