@@ -3,11 +3,13 @@
 # that one test loads in tests/weights.txt.
 #
 #   make lab PORT=9000 BROWSER=none          another port; no browser window
+#   make lab DIR=~/my-book                   a copy of the chapters that `bert-lab copy ~/my-book` made
 #   make lab PYTHON=/path/to/python3.12      the interpreter that .venv is made with
 #   make lab TORCH_INDEX=https://download.pytorch.org/whl/cpu      Linux without a GPU: see README.md
 
 PYTHON ?=
 PORT ?= 8888
+DIR ?= notebooks
 BROWSER ?=
 TORCH_INDEX ?=
 JOBS ?= 2
@@ -49,9 +51,9 @@ help: ## list these targets
 
 setup: $(TEST) ## make .venv and install every set
 
-lab: $(READER) ## open the book in JupyterLab (PORT=8888, BROWSER=none for no window)
+lab: $(READER) ## open the book in JupyterLab (PORT=8888; DIR=notebooks; BROWSER=none for no window)
 	@$(PY) -m jupyterlab --ServerApp.ip=127.0.0.1 --ServerApp.port=$(PORT) --ServerApp.allow_root=True \
-		--ServerApp.root_dir=notebooks --LabApp.default_url=/lab/workspaces/bert_lab/tree/00_start_here.ipynb \
+		--ServerApp.root_dir="$(patsubst ~/%,$(HOME)/%,$(DIR))" --LabApp.default_url=/lab/workspaces/bert_lab/tree/00_start_here.ipynb \
 		--LabApp.extension_manager=readonly --LabApp.news_url=None \
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 		$(if $(filter none,$(BROWSER)),--no-browser)
@@ -78,8 +80,10 @@ clean: ## remove .venv and all that can be made again
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
-# JupyterLab's own question about news is answered here, so that the book opens on its first page.
-SETTINGS := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}
+# JupyterLab's own question about news is answered here, so that the book opens on its first page; and a link to
+# one of the book's pages shows it as it is meant to be read, not its source.
+SETTINGS := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}, \
+	"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}}
 
 # $(call INSTALL,WHAT): an environment of a Python that fits, with WHAT in it.
 define INSTALL

@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         "bert-lab",
-        description="Train a small BERT and measure it; build one yourself, and be graded by real bugs.",
+        description="Copy the book; train a small BERT and measure it; build one yourself, and be graded by "
+        "real bugs.",
         epilog="bert-lab COMMAND --help tells more. Exit codes: 0 passed, 1 an error, 2 a wrong call, "
         "3 ran to its end and did not pass, 130 stopped.",
     )
@@ -113,6 +114,17 @@ def parser() -> argparse.ArgumentParser:
     three.add_argument("--key", action="store_true", help="with the answer key of each, on a page of its own")
     three.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
     three.set_defaults(run=lambda options: run_worksheet(options))
+
+    four = course.add_command(
+        commands,
+        "copy",
+        "a working copy of the chapters, so that playing leaves the book as it is",
+        "bert-lab copy ~/my-book\nmake lab DIR=~/my-book    (in the project's folder)",
+        "It holds the chapters, the pages that they link to and their pictures, as they are in the project's "
+        "folder now. Nothing that is there is overwritten.",
+    )
+    four.add_argument("folder", metavar="DIR", help="the folder to make")
+    four.set_defaults(run=lambda options: run_copy(options))
     return whole
 
 
@@ -190,6 +202,16 @@ def run_worksheet(options: argparse.Namespace) -> int:
         with open(options.out, "x", encoding="utf-8") as file:
             file.write(page)
         print(f"made {options.out}")
+    return 0
+
+
+def run_copy(options: argparse.Namespace) -> int:
+    from .copying import START, copy_book
+
+    files = copy_book(options.folder)
+    chapters = sum(file.suffix == ".ipynb" for file in files)
+    print(f"made {options.folder}: {chapters} chapters")
+    print(f"Open it with: jupyter lab {Path(options.folder, START)}")
     return 0
 
 
