@@ -220,8 +220,9 @@ ARROWS = {
     "figures_attention": {"figures", "palette"},
     "figures_training": {"figures", "palette"},
     "figures_course": {"figures", "palette"},
+    "attention_view": {"batches", "model"},
     "filling": {"model", "wordpiece"},
-    "assets": {"filling", "ladder", "wholeword", "wordpiece"},
+    "assets": {"attention_view", "filling", "ladder", "wholeword", "wordpiece"},
     "corpus": {"rng", "wordpiece"},
     "pretrain": {"checkpoint", "corpus", "datasets"},
     "shipped": {"checkpoint", "wordpiece"},
@@ -230,7 +231,8 @@ ARROWS = {
     "cli": {"copying", "course", "labs", "ladder"},
     "__main__": {"cli"},
     "lazy": set(),
-    "labs": CORE | {"course", "figures", "figures_course", "lazy", "palette", "rates", "recipes", "shipped"},
+    "labs": CORE
+    | {"attention_view", "course", "figures", "figures_course", "lazy", "palette", "rates", "recipes", "shipped"},
     "course": CORE | {"lazy"},
 }
 

@@ -1,18 +1,17 @@
-"""The attention lab: maps against the model's own, what each control does, what it stores and refuses."""
+"""The attention lab: its values against the model's, what each setting does, what it stores and refuses."""
 
-import base64
-import io
+import html
+import json
 import re
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
-from bert_lab import PCG32, BertConfig, BertForMLM, WordPieceTokenizer, attention_maps, shipped
+from bert_lab import PCG32, BertConfig, BertForMLM, WordPieceTokenizer, attention_maps, influence, shipped
+from bert_lab.attention_view import BOTH, CAUSAL, as_shown, look
 from bert_lab.labs import attention_lab as module
-from bert_lab.labs.attention_lab import BOTH, CAUSAL, AttentionLab
-from bert_lab.palette import VERMILLION
+from bert_lab.labs.attention_lab import AttentionLab
 
 WORDS = ["not", "bad", "at", "all", "first", "<", "x"]
 TOK = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
@@ -32,100 +31,83 @@ def model():
 def lab(model):
     lab = AttentionLab(model, TOK)
     yield lab
-    assert lab.error.value == ""
+    assert lab.error == ""
 
 
-def shown_maps(lab):
-    """(alternative text, whether framed, pixels) of each small map."""
-    found = re.findall(r'<img alt="([^"]*)".*?border:4px solid ([^"]+)" src="[^,]+,([^"]+)"', lab.grid.value)
-    return [
-        (alt, edge == VERMILLION, np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))))
-        for alt, edge, data in found
-    ]
-
-
-def test_it_shows_the_models_own_maps(lab, model):
+def test_it_has_the_models_own_maps_and_influence(lab, model):
     ids = [TOK.encode("not bad at all")]
     np.testing.assert_array_equal(lab.maps, attention_maps(model, ids)[:, 0])
+    np.testing.assert_array_equal(lab.influence, influence(model, ids))
     assert lab.tokens == ["[CLS]", "not", "bad", "at", "all", "[SEP]"]
     assert (lab.text, lab.pair, lab.reads, lab.padding) == ("not bad at all", "", BOTH, 0)
     for layer, head, token in np.ndindex(3, 2, 6):
-        lab.layer_slider.value, lab.head_slider.value, lab.token_slider.index = layer, head, token
-        assert (lab.layer, lab.head, lab.token) == (layer, head, token)
+        lab.layer, lab.head, lab.token = layer, head, token
         np.testing.assert_array_equal(lab.weights, lab.maps[layer, head, token])
-        best = lab.weights.argmax()
-        said = f"position {token}, {lab.tokens[token]}, looks most at {lab.tokens[best]}"
-        assert f"layer {layer}, head {head}: {said} ({lab.weights[best]:.2f})" in lab.strip.value
-        assert re.findall(r"<br>(\d\.\d\d)", lab.strip.value) == [f"{w:.2f}" for w in lab.weights]
-        assert lab.strip.value.count("<br>looks") == 1
 
 
-def test_all_heads_are_small_multiples(lab):
-    lab.layer_slider.value, lab.head_slider.value, lab.token_slider.index = 2, 1, 3
-    maps = shown_maps(lab)
-    assert [alt.split(":")[0] for alt, _, _ in maps] == [
-        f"layer {layer}, head {head}" for layer in range(3) for head in range(2)
-    ]
-    assert [framed for _, framed, _ in maps] == [False] * 5 + [True]
-    most = lab.maps[2, 1, 3].argmax()
-    assert maps[-1][0].endswith(f"looks most at {lab.tokens[most]} ({lab.maps[2, 1, 3, most]:.2f})")
-    size = module._SIDE // 6
-    for (_, _, pixels), values in zip(maps, lab.maps.reshape(6, 6, 6), strict=True):
-        inner = pixels[1 : 1 + 6 * size : size, 6 : 6 + 6 * size : size]
-        blue = 255 + values[..., None] / lab.maps.max() * (np.array([0, 0x72, 0xB2]) - 255)
-        np.testing.assert_allclose(inner, blue, atol=1)
-        marked = np.flatnonzero((pixels[:, 0] == [0xD5, 0x5E, 0]).all(-1))
-        assert marked.tolist() == list(range(1 + 3 * size, 1 + 4 * size))
+def test_the_view_gets_what_is_computed(lab, model):
+    assert lab.shown == as_shown(look(model, TOK, "not bad at all"))
+    lab.text, lab.pair, lab.reads, lab.padding = "bad", "at first", CAUSAL, 2
+    assert lab.shown == as_shown(look(model, TOK, "bad", "at first", reads=CAUSAL, padding=2))
+    assert (
+        lab.shown["tokens"]
+        == lab.tokens
+        == ["[CLS]", "bad", "[SEP]", "at", "first", "[SEP]", "[PAD]", "[PAD]"]
+    )
 
 
-def test_many_heads_have_smaller_maps():
-    config = BertConfig(vocab=12, max_len=32, d_model=24, n_heads=12, n_layers=1, d_ff=32)
-    maps = shown_maps(AttentionLab(BertForMLM(config), TOK))
-    assert {pixels.shape[0] for _, _, pixels in maps} == {module._WIDTH // 12 // 6 * 6 + 2}
+def test_what_the_view_sends_arrives_together(lab, model, monkeypatch):
+    asked = []
+    monkeypatch.setattr(module, "look", lambda *args, **more: asked.append(args) or look(*args, **more))
+    lab.set_state({"text": "bad", "pair": "at all"})
+    assert [args[2:] for args in asked] == [("bad", "at all")] and lab.tokens[1] == "bad"
+    lab.set_state({"layer": 2, "head": 1, "token": 3})
+    assert (lab.layer, lab.head, lab.token) == (2, 1, 3) and len(asked) == 1
+    lab.set_state({"head": 2})
+    assert lab.error == "ValueError: head: expected an integer from 0 to 1, got 2" and lab.head == 1
+    lab.set_state({"head": 0})
+    assert lab.error == "" and lab.head == 0
 
 
 def test_causal_maps_have_no_weight_to_the_right(lab, model):
-    lab.reads_buttons.value = CAUSAL
-    assert lab.reads == CAUSAL and (lab.maps == np.tril(lab.maps)).all()
+    lab.reads = CAUSAL
+    assert (lab.maps == np.tril(lab.maps)).all()
     allowed = torch.ones(6, 6, dtype=torch.bool).tril()
     ids = [TOK.encode("not bad at all")]
     np.testing.assert_array_equal(lab.maps, attention_maps(model, ids, allowed=allowed)[:, 0])
     assert "looks at positions: 0 1" in lab.as_text() and "causal" in lab.as_html()
-    lab.token_slider.index = 0
+    np.testing.assert_array_equal(lab.influence, influence(model, ids, allowed=allowed))
+    assert (lab.influence == np.tril(lab.influence)).all()
+    lab.token = 0
     assert lab.weights.tolist() == [1, 0, 0, 0, 0, 0]
-    assert lab.strip.value.count("looks most at [CLS] (1.00).") == 1
 
 
 def test_padding_is_not_looked_at_and_does_not_look(lab):
     before = lab.maps
-    lab.padding_slider.value = 2
+    lab.padding = 2
     assert lab.tokens[-2:] == ["[PAD]", "[PAD]"] and lab.maps.shape == (3, 2, 8, 8)
     np.testing.assert_allclose(lab.maps[..., :6, :6], before, atol=1e-6)
     assert not lab.maps[..., 6:].any() and not lab.maps[..., 6:, :].any()
-    lab.token_slider.index = 7
-    assert "position 7, [PAD], is padding: it is not computed" in lab.strip.value
+    lab.token = 7
+    assert not lab.influence[6:].any() and not lab.influence[:, 6:].any()
     assert "looks at positions: none" in lab.as_text()
-    assert all(alt.endswith("looks most nowhere") for alt, _, _ in shown_maps(lab))
-    lab.padding_slider.value = 0
+    lab.padding = 0
     assert lab.token == 5, "the token that went is replaced by the last"
 
 
 def test_a_pair_has_two_token_types(lab, model):
-    lab.pair_box.value = "at first"
+    lab.pair = "at first"
     ids, types = [TOK.encode("not bad at all", "at first")], [[0] * 6 + [1] * 3]
     np.testing.assert_array_equal(lab.maps, attention_maps(model, ids, types)[:, 0])
     assert lab.pair == "at first" and "'not bad at all' and 'at first'" in lab.as_text()
 
 
-def test_buttons_and_slider_go_together(lab):
-    lab.token_buttons.index = 4
-    assert lab.token == lab.token_slider.index == 4 and "position 4, all" in lab.strip.value
-    lab.token_slider.index = 2
-    assert lab.token_buttons.index == 2 and "position 2, bad" in lab.strip.value
-    lab.text_box.value = "bad"
-    assert lab.token == lab.token_buttons.index == 2 and "position 2, [SEP]" in lab.strip.value
-    names = ("0 [CLS]", "1 bad", "2 [SEP]")
-    assert lab.token_slider._options_labels == lab.token_buttons._options_labels == names
+def test_a_shorter_text_moves_the_token_to_its_end(lab):
+    lab.token = 4
+    lab.text = "bad"
+    assert lab.token == 2 and lab.tokens == ["[CLS]", "bad", "[SEP]"]
+    with pytest.raises(ValueError, match="token: expected an integer from 0 to 2, got 3"):
+        lab.token = 3
 
 
 def test_a_setting_can_be_given(model):
@@ -144,40 +126,48 @@ def test_the_shipped_model_is_taken_when_none_is_given(model, monkeypatch):
 
 
 def test_long_texts_are_cut(lab):
-    lab.padding_slider.value = 3
-    lab.text_box.value = "bad " * 60
+    lab.padding = 3
+    lab.text = "bad " * 60
     assert len(lab.tokens) == 32, "as many as the model admits"
     assert lab.tokens[-4:] == ["[SEP]", "[PAD]", "[PAD]", "[PAD]"]
 
 
 def test_markup_in_a_text_is_shown_as_written(lab):
-    lab.text_box.value = "x<"
+    lab.text = "x<"
     assert lab.tokens == ["[CLS]", "x", "<", "[SEP]"]
-    assert "<<" not in lab.strip.value and ">&lt;<" in lab.strip.value
+    lab.token = 2
+    assert "position 2, &lt;, looks" in lab.as_html() and "'x<', both" in lab.as_text()
+    assert "x<" not in lab.as_html()
 
 
 def test_what_a_notebook_stores_has_no_weights(lab, model):
-    bundle, other = lab._repr_mimebundle_(), AttentionLab(model, TOK)._repr_mimebundle_()
+    bundle, other = lab._repr_mimebundle_()[0], AttentionLab(model, TOK)._repr_mimebundle_()[0]
     for kind in ("text/plain", "text/html"):
         assert bundle[kind] == other[kind] and not re.search(r"\d\.\d", bundle[kind])
     assert "position 1, not, looks at positions: 0 1 2 3 4 5" in bundle["text/html"]
+    (state,) = re.findall("data-lab=\"attention_lab\" data-state='([^']*)'", bundle["text/html"])
+    assert json.loads(html.unescape(state)) == {
+        "header": ["Attention lab", module.AttentionLab.how_to],
+        **{"text": "not bad at all", "pair": "", "reads": BOTH},
+        **{"padding": 0, "layer": 0, "head": 0, "token": 1},
+    }
 
 
 def test_an_error_shows_inside_and_the_lab_goes_on(lab, monkeypatch):
-    monkeypatch.setattr(module, "attention_maps", lambda *args, **more: 1 / 0)
-    lab.text_box.value = "bad"
-    assert "ZeroDivisionError" in lab.error.value
-    assert lab.tokens is lab.maps is lab.weights is None and lab.strip.value == lab.grid.value == ""
-    lab.token_slider.index = 2
-    assert "no tokens" in lab.as_text() and lab.strip.value == ""
+    monkeypatch.setattr(module, "look", lambda *args, **more: 1 / 0)
+    lab.text = "bad"
+    assert lab.error == "ZeroDivisionError: division by zero"
+    assert lab.tokens is lab.maps is lab.weights is lab.influence is None and lab.shown == {}
+    lab.token = 2
+    assert "no tokens" in lab.as_text() and lab.error
     monkeypatch.undo()
-    lab.text_box.value = "not bad"
-    assert lab.error.value == "" and lab.tokens == ["[CLS]", "not", "bad", "[SEP]"]
+    lab.text = "not bad"
+    assert lab.error == "" and lab.tokens == ["[CLS]", "not", "bad", "[SEP]"] and lab.token == 2
 
 
 def test_a_text_that_cannot_be_read_at_first(model):
     lab = AttentionLab(model, TOK, "\ud800")
-    assert "surrogate" in lab.error.value and lab.tokens is None
+    assert "surrogate" in lab.error and lab.tokens is None
 
 
 @pytest.mark.parametrize(
@@ -190,16 +180,9 @@ def test_a_text_that_cannot_be_read_at_first(model):
         ({"padding": 9}, ValueError, "padding: expected an integer from 0 to 8"),
         ({"token": 6}, ValueError, "token: expected an integer from 0 to 5"),
         ({"layer": 1.5}, TypeError, "layer: expected an integer"),
+        ({"text": 3}, TypeError, "text: expected a str, got 3 of type int"),
     ],
 )
 def test_what_it_refuses(model, arguments, error, said):
     with pytest.raises(error, match=said):
         AttentionLab(**{"model": model, "tok": TOK} | arguments)
-
-
-def test_it_can_be_used_from_the_keyboard(lab):
-    named = [lab.text_box, lab.pair_box, lab.reads_buttons, lab.padding_slider]
-    named += [lab.layer_slider, lab.head_slider, lab.token_slider]
-    assert all(control.description for control in named)
-    assert all(control.tabbable is not False for control in [*named, lab.token_buttons])
-    assert 'role="status"' in lab.strip.value

@@ -1,5 +1,9 @@
 """Predictions: the question without the answer, then the reader's choice, then the truth."""
 
+import html
+import json
+import re
+
 import pytest
 
 from bert_lab.labs import predict
@@ -16,59 +20,66 @@ def ask():
     return predict(QUESTION, OPTIONS, right="none")
 
 
+def visible(bundle):
+    """What a reader sees of the static picture: its text, and not the state that lies beside it."""
+    return html.unescape(re.sub("<[^>]*>", " ", bundle["text/html"]))
+
+
 def test_nothing_is_chosen_or_told_at_first():
     p = ask()
-    assert p.radio.value is None and p.choice is None and p.correct is None
-    assert [label for label, _ in p.radio.options] == ["one", "none", "two"]
-    assert p.result.value == ""
-    bundle = p._repr_mimebundle_()
-    for kind in ("text/plain", "text/html"):
-        assert "How many uniforms" in bundle[kind] and "two" in bundle[kind]
-        assert not any(sentence[:12] in bundle[kind] for _, sentence in OPTIONS)
-        assert "right" not in bundle[kind]
+    assert p.choice is None and p.correct is None
+    assert p.question == QUESTION and p.right == "none" and p.error == ""
+    bundle = p._repr_mimebundle_()[0]
+    for text in (bundle["text/plain"], visible(bundle)):
+        assert "How many uniforms" in text and "two" in text
+        assert not any(sentence[:12] in text for _, sentence in OPTIONS)
+        assert "right" not in text
     assert bundle["text/plain"] == (
         "Predict: How many uniforms does [CLS] draw?\n  ( ) one\n  ( ) none\n  ( ) two"
     )
-
-
-def test_a_commit_without_a_choice_asks_for_one():
-    p = ask()
-    p.button.click()
-    assert "Choose one first" in p.result.value
-    assert p.choice is None and not p.button.disabled
-
-
-def test_the_right_choice():
-    p = ask()
-    p.radio.value = "none"
-    assert p.result.value == ""  # nothing is told before the commit
-    p.button.click()
-    assert p.choice == "none" and p.correct is True
-    assert ">Right</b>: none." in p.result.value
-    assert p.radio.disabled and p.button.disabled and p.button.description == "Committed"
-
-
-def test_a_wrong_choice_gets_the_truth_and_a_sentence_for_each():
-    p = ask()
-    p.radio.value = "`one`"
-    p.button.click()
-    assert p.choice == "`one`" and p.correct is False
-    told = p.result.value
-    assert ">Not so</b>: you said <code>one</code>." in told
-    assert "nothing is drawn" in told and "&amp; nothing" in told
-    assert "One would shift" in told and "Two is what" in told
-    assert (
-        told.index("<b>none</b> is right")
-        < told.index("<code>one</code></b> is wrong")
-        < told.index("two</b>")
+    assert bundle["text/html"].endswith(
+        "><p><b>Predict</b>: How many uniforms does <code>[CLS]</code> draw?</p>"
+        "<ul><li><code>one</code></li><li>none</li><li>two</li></ul>"
+        "<p><i>Run this cell in JupyterLab to choose and to see the truth.</i></p></div>"
     )
+
+
+def test_a_page_finds_all_that_its_script_needs():
+    (lab, state) = re.findall(r'data-lab="(\w+)" data-state=\'([^\']*)\'', ask().as_html())[0]
+    assert lab == "prediction"
+    assert json.loads(html.unescape(state)) == {
+        "header": ["Predict", QUESTION],
+        "options": [list(option) for option in OPTIONS],
+        "right": "none",
+        "choice": None,
+    }
+
+
+@pytest.mark.parametrize(("choice", "right"), [("none", True), ("`one`", False), ("two", False)])
+def test_a_committed_choice_is_told_to_python(choice, right):
+    p = ask()
+    p.set_state({"choice": choice})  # as the view does it
+    assert p.choice == choice and p.correct is right and p.error == ""
+
+
+def test_what_is_no_choice_shows_as_an_error_and_the_prediction_goes_on():
+    p = ask()
+    p.set_state({"choice": "three"})
+    assert p.error == "ValueError: choice: expected one of ['`one`', 'none', 'two'], got 'three'"
+    assert p.choice is None and p.correct is None
+    p.set_state({"choice": "two"})
+    assert p.choice == "two" and p.correct is False and p.error == ""
+    with pytest.raises(ValueError, match="choice: expected one of"):
+        p.choice = "`two`"
+    assert p.choice == "two"
+    p.choice = None  # asks anew
+    assert p.correct is None
 
 
 def test_the_choice_is_kept_but_the_printed_text_stays_the_question():
     p = ask()
     before = p.as_text(), p.as_html()
-    p.radio.value = "two"
-    p.button.click()
+    p.choice = "two"
     assert (p.as_text(), p.as_html()) == before
     assert ask().choice is None  # a fresh run of the cell asks anew
 

@@ -30,7 +30,7 @@ SENTENCES = (
 
 
 def stored(model, tok) -> list[dict]:
-    """What the JSON file holds: each sentence read both ways and causally. Padding is left out: it adds zeros."""
+    """What the JSON file holds: each sentence read both ways and causally, without padding: it adds zeros."""
     return [
         {"text": text, "pair": pair}
         | {reads: as_shown(look(model, tok, text, pair, reads=reads)) for reads in (BOTH, CAUSAL)}

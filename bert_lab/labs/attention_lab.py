@@ -59,14 +59,13 @@ class AttentionLab(FrontLab):
     module = "attention_lab"
     title = "Attention lab"
     how_to = "Choose the token that looks: click it, or move with the arrow keys."
-    text, pair = _Setting("", _text), _Setting("", _text)
-    layer = _Setting(0, _below(lambda lab: lab.model.config.n_layers))
-    head = _Setting(0, _below(lambda lab: lab.model.config.n_heads))
-    reads = _Setting(BOTH, _reads)
-    padding = _Setting(0, _below(lambda lab: MOST_PADDING + 1))
-    token = _Setting(0, _below(lambda lab: MOST if lab.tokens is None else len(lab.tokens)))
-    for _trait in (text, pair, layer, head, reads, padding, token):
-        _trait.tag(sync=True)
+    text = _Setting("", _text).tag(sync=True)
+    pair = _Setting("", _text).tag(sync=True)
+    layer = _Setting(0, _below(lambda lab: lab.model.config.n_layers)).tag(sync=True)
+    head = _Setting(0, _below(lambda lab: lab.model.config.n_heads)).tag(sync=True)
+    reads = _Setting(BOTH, _reads).tag(sync=True)
+    padding = _Setting(0, _below(lambda lab: MOST_PADDING + 1)).tag(sync=True)
+    token = _Setting(0, _below(lambda lab: MOST if lab.tokens is None else len(lab.tokens))).tag(sync=True)
     shown = traitlets.Dict().tag(sync=True)  # what the view draws; empty when the text cannot be read
 
     def __init__(
@@ -92,6 +91,7 @@ class AttentionLab(FrontLab):
         self.tokens = self.maps = self.influence = None
         super().__init__(text=text, pair=pair, layer=layer, head=head, reads=reads, padding=padding)
         self.watch("text", "pair", "reads", "padding")
+        self.observe(self._chosen, names=["layer", "head", "token"])
         self.refresh()
         if self.tokens is not None:
             self.token = token
@@ -110,6 +110,10 @@ class AttentionLab(FrontLab):
         self.token = min(self.token, len(looked.tokens) - 1)
         self.tokens, self.maps, self.influence = looked
         self.shown = shown
+
+    def _chosen(self, _change) -> None:
+        if self.tokens is not None:
+            self.error = ""
 
     def state(self) -> dict:
         """The setting alone: weights differ between machines in their last digits, and a page has its own."""

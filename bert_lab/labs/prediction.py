@@ -18,6 +18,16 @@ from bert_lab.labs.base import inline_html, inline_text
 from bert_lab.labs.front import FrontLab
 
 
+class _Choice(traitlets.TraitType):
+    """None, or one of the prediction's choices."""
+
+    def validate(self, obj, value):
+        choices = [choice for choice, _ in obj.options]
+        if value not in (None, *choices):
+            raise ValueError(f"choice: expected one of {choices!r}, got {value!r}")
+        return value
+
+
 class Prediction(FrontLab):
     """The question, its choices as radio buttons, and a button that commits the reader to one of them.
 
@@ -32,23 +42,17 @@ class Prediction(FrontLab):
     title = "Predict"
     options = traitlets.List().tag(sync=True)
     right = traitlets.Unicode().tag(sync=True)
-    choice = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    choice = _Choice(None).tag(sync=True)
 
     def __init__(self, question: str, options: list[tuple[str, str]], right: str):
         self.question = self.how_to = question
         super().__init__(options=options, right=right)
+        self.watch("choice")
 
     @property
     def correct(self) -> bool | None:
         """Whether the committed choice is right; None before the commit."""
         return None if self.choice is None else self.choice == self.right
-
-    @traitlets.validate("choice")
-    def _one_of_them(self, proposal):
-        choices = [choice for choice, _ in self.options]
-        if proposal["value"] not in (None, *choices):
-            raise ValueError(f"choice: expected one of {choices!r}, got {proposal['value']!r}")
-        return proposal["value"]
 
     def state(self) -> dict:
         """The state of one who has not answered yet."""

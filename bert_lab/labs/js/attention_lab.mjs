@@ -15,10 +15,10 @@ const ATTENTION_CSS = `
 .bl-lab .bl-panel .bl-name { margin: 0 0 4px; font-weight: 700; }
 .bl-lab .bl-said { min-height: 1.5em; margin: 6px 0 0; }
 .bl-lab .bl-notes { max-width: 50em; margin: 8px 0 0; font-size: 14px; color: var(--bl-quiet); }
-.bl-lab table.bl-looks { margin: 0; border-collapse: separate; border-spacing: 0; }
-.bl-lab table.bl-looks th, .bl-lab table.bl-looks td { height: ${ROW}px; padding: 0 4px; border: 0; white-space: nowrap;
+.bl-lab table.bl-looks { width: 100%; max-width: 430px; margin: 0; border-collapse: separate; border-spacing: 0; }
+.bl-lab table.bl-looks th, .bl-lab table.bl-looks td { width: 1px; height: ${ROW}px; padding: 0 4px; border: 0; white-space: nowrap;
   vertical-align: middle; line-height: ${ROW}px; overflow-wrap: normal; }
-.bl-lab table.bl-looks td.bl-lines { width: 150px; min-width: 52px; padding: 0; }
+.bl-lab table.bl-looks td.bl-lines { width: auto; min-width: 44px; padding: 0; }
 .bl-lab table.bl-looks .bl-digits { min-width: 3.1em; text-align: right; font-variant-numeric: tabular-nums; }
 .bl-lab .bl-lines svg { width: 100%; height: auto; overflow: visible; }
 .bl-lab .bl-lines path { fill: none; stroke: var(--bl-accent); stroke-opacity: .75; vector-effect: non-scaling-stroke; }
@@ -229,7 +229,7 @@ export function renderAttentionLab({ model, el }) {
       return { input, weight, moves, row };
     });
     const headers = ["looks", "", "at", "weight", "moves"].map((name, k) =>
-      (name ? element("th", { scope: "col", class: k > 2 ? "bl-digits" : null }, name) : element("td")));
+      (name ? element("th", { scope: "col", class: k > 2 ? "bl-digits" : null }, name) : element("td", { class: "bl-lines" })));
     lines.replaceChildren(element("table", { class: "bl-looks", "aria-label": "Where the chosen token looks" },
       element("thead", {}, element("tr", {}, ...headers)), element("tbody", {}, ...rows.map(({ row }) => row))));
   }
