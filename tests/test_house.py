@@ -231,8 +231,7 @@ ARROWS = {
     "cli": {"copying", "course", "labs", "ladder"},
     "__main__": {"cli"},
     "lazy": set(),
-    "labs": CORE
-    | {"attention_view", "course", "figures", "figures_course", "lazy", "palette", "rates", "recipes", "shipped"},
+    "labs": CORE | {"attention_view", "course", "figures_course", "lazy", "recipes", "shipped"},
     "course": CORE | {"lazy"},
 }
 
