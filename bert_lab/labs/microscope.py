@@ -179,18 +179,27 @@ class DrawMicroscope(FrontLab):
     def __init__(self, text: str = "the cat sat on the mat", seed: int = 42, p: float = 0.15, step: int = 0):
         self.tokens, self.fates, self.steps, self.inputs, self.labels = [], [], [], [], []
         super().__init__(text=text, seed=seed, p=p, step=step, words=words())
-        self.watch("text", "seed", "p", "step")
+        self.watch("text", "seed", "p")
+        self.observe(self._stay_inside, names="step")
         self.refresh()
 
     def move(self, by: int) -> None:
-        """Go `by` draws on; at either end stay there."""
-        self.step = min(max(self.step + by, 0), len(self.steps))
+        """Go `by` draws on; at either end, and after an error, stay there."""
+        if not self.error:
+            self.step = min(max(self.step + by, 0), len(self.steps))
+
+    def _stay_inside(self, _change=None) -> None:
+        if self._held:
+            self._waiting = True  # the sentence may be about to change too
+        elif not self.error:
+            self.step = min(self.step, len(self.steps))
 
     def refresh(self, _change=None) -> None:
         """Compute anew; after an error nothing is left that belongs to older values."""
         super().refresh()
         if self.error:
             self.tokens, self.fates, self.steps, self.inputs, self.labels = [], [], [], [], []
+        self._stay_inside()
 
     def draw(self) -> None:
         """Trace the sentence."""
@@ -216,7 +225,6 @@ class DrawMicroscope(FrontLab):
             PCG32(self.seed),
             self._name,
         )
-        self.step = min(self.step, len(self.steps))
 
     def _name(self, i: int) -> str:
         return self.words[i]

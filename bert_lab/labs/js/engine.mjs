@@ -1,5 +1,5 @@
-// BERT's masking in JavaScript, by the masking contract (notebooks/masking_contract.md) and nothing else:
-// the PCG32 generator, below, sampleCategorical, and mlmMask in its fixed order of draws. No dependencies.
+// BERT's masking in JavaScript, by the masking contract (notebooks/masking_contract.md) and nothing else: the PCG32
+// generator, below, sampleCategorical, mlmMask and wholeWordMask in their fixed order of draws. No dependencies.
 
 const MULTIPLIER = 6364136223846793005n;
 const MULTIPLIER_HIGH = Number(MULTIPLIER >> 32n);
@@ -135,6 +135,24 @@ export class PCG32 {
   }
 }
 
+/** One step of SplitMix64 from the state z. */
+function mix64(z) {
+  const wrap = (value) => BigInt.asUintN(64, value);
+  z = wrap(z + 0x9e3779b97f4a7c15n);
+  z = wrap((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
+  z = wrap((z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+  return z ^ (z >> 31n);
+}
+
+/** The generator that masks example number `index` in an epoch, whoever asks for it and when. */
+export function exampleStream(seed, epoch, index) {
+  const start = asBigInt(seed, "seed", 0n, 1n << 64n);
+  const round = asBigInt(epoch, "epoch", 0n, 1n << 63n);
+  const place = asBigInt(index, "index", 0n, 1n << 63n);
+  const key = mix64(BigInt.asUintN(64, mix64(BigInt.asUintN(64, mix64(start) + round)) + place));
+  return new PCG32(key, place);
+}
+
 /** Running sums of the weights; infinite from the last positive one on, so that no draw goes past it. */
 function cumulativeWeights(weights) {
   const checked = Array.from(asList(weights, "weights"), (weight, i) => asReal(weight, `weights[${i}]`));
@@ -175,16 +193,24 @@ export function asProbability(value, name) {
   return value;
 }
 
-/**
- * Pick positions with probability p and hide what stands there: {inputs, labels}.
- *
- * ids and special are flat, in C order: a batch is its rows one behind the other. ids: integers, 0 <= id < vocab;
- * special: booleans or 0/1, as many. rng: a PCG32, or anything with uniform() and below(n); it moves on by exactly
- * the draws made, and not at all when an argument is refused. split: shares of [MASK], random and kept.
- * inputs is what the model sees; labels hold the original id at picked positions and -100 elsewhere. Both are
- * Int32Array, or Float64Array where ids do not fit into that (vocab > 2^31); what comes in is never changed.
- */
-export function mlmMask(ids, special, maskId, vocab, p, rng, split = BERT_SPLIT) {
+/** Booleans or 0/1, `count` of them. */
+function checkFlags(flags, name, count) {
+  if (asList(flags, name).length !== count) {
+    throw new ValueError(`${name}: expected as many as ids, ${count}, got ${flags.length}`);
+  }
+  for (let t = 0; t < count; t++) {
+    const flag = flags[t];
+    if (typeof flag !== "boolean" && typeof flag !== "number") {
+      throw new TypeError(`${name}: expected booleans or 0/1, got ${quoted(flag)} at ${name}[${t}]`);
+    }
+    if (flag !== true && flag !== false && flag !== 0 && flag !== 1) {
+      throw new ValueError(`${name}: expected booleans or 0/1, got ${flag} at ${name}[${t}]`);
+    }
+  }
+}
+
+/** Check what both maskings are given; {inputs, labels, hide}, where hide(t) picks position t and draws its action. */
+function startMasking(ids, special, maskId, vocab, p, rng, split) {
   asInteger(vocab, "vocab", 1, TWO_32);
   asInteger(maskId, "maskId", 0, vocab);
   asProbability(p, "p");
@@ -199,30 +225,53 @@ export function mlmMask(ids, special, maskId, vocab, p, rng, split = BERT_SPLIT)
       throw new ValueError(`ids: expected ids from 0 to ${vocab - 1}, got ${id} at ids[${t}]`);
     }
   }
-  if (asList(special, "special").length !== count) {
-    throw new ValueError(`special: expected as many as ids, ${count}, got ${special.length}`);
-  }
-  for (let t = 0; t < count; t++) {
-    const flag = special[t];
-    if (typeof flag !== "boolean" && typeof flag !== "number") {
-      throw new TypeError(`special: expected booleans or 0/1, got ${quoted(flag)} at special[${t}]`);
-    }
-    if (flag !== true && flag !== false && flag !== 0 && flag !== 1) {
-      throw new ValueError(`special: expected booleans or 0/1, got ${flag} at special[${t}]`);
-    }
-  }
+  checkFlags(special, "special", count);
   if (typeof rng?.uniform !== "function" || typeof rng.below !== "function") {
     throw new TypeError(`rng: expected a generator with uniform() and below(n), such as new PCG32(42n), got ${quoted(rng)}`);
   }
   const Ids = vocab > 2 ** 31 ? Float64Array : Int32Array;
   const inputs = Ids.from(ids), labels = new Ids(count).fill(IGNORE);
-  for (let t = 0; t < count; t++) {
-    if (special[t]) continue;
-    if (rng.uniform() >= p) continue;
+  const hide = (t) => {
     labels[t] = inputs[t];
     const u = rng.uniform();
     if (u < maskBelow) inputs[t] = maskId;
     else if (u < randomBelow) inputs[t] = rng.below(vocab);
+  };
+  return { inputs, labels, hide };
+}
+
+/**
+ * Pick positions with probability p and hide what stands there: {inputs, labels}.
+ *
+ * ids and special are flat, in C order: a batch is its rows one behind the other. ids: integers, 0 <= id < vocab;
+ * special: booleans or 0/1, as many. rng: a PCG32, or anything with uniform() and below(n); it moves on by exactly
+ * the draws made, and not at all when an argument is refused. split: shares of [MASK], random and kept.
+ * inputs is what the model sees; labels hold the original id at picked positions and -100 elsewhere. Both are
+ * Int32Array, or Float64Array where ids do not fit into that (vocab > 2^31); what comes in is never changed.
+ */
+export function mlmMask(ids, special, maskId, vocab, p, rng, split = BERT_SPLIT) {
+  const { inputs, labels, hide } = startMasking(ids, special, maskId, vocab, p, rng, split);
+  for (let t = 0; t < inputs.length; t++) {
+    if (!special[t] && rng.uniform() < p) hide(t);
+  }
+  return { inputs, labels };
+}
+
+/**
+ * The same for whole words: one draw picks a word, and each of its pieces draws its own action.
+ *
+ * continues: booleans or 0/1, as many as ids; true where a piece continues the word of the position before it. width:
+ * positions in a row; a row begins a word, and so does what follows a special position.
+ */
+export function wholeWordMask(ids, special, continues, width, maskId, vocab, p, rng, split = BERT_SPLIT) {
+  const { inputs, labels, hide } = startMasking(ids, special, maskId, vocab, p, rng, split);
+  checkFlags(continues, "continues", inputs.length);
+  asInteger(width, "width", 1, TWO_32);
+  let picked = false;
+  for (let t = 0; t < inputs.length; t++) {
+    if (special[t]) continue;
+    if (!continues[t] || t % width === 0 || special[t - 1]) picked = rng.uniform() < p;
+    if (picked) hide(t);
   }
   return { inputs, labels };
 }

@@ -161,6 +161,7 @@ export function renderMicroscope({ model, el }) {
   let trace = null;
   const count = () => trace?.steps.length ?? 0;
   const go = (by) => {
+    if (trace === null) return;
     model.set("step", Math.min(Math.max(model.get("step") + by, 0), count()));
     model.save_changes();
   };

@@ -19,7 +19,7 @@ export function grouped(x, places = 0) {
   return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
 }
 
-/** A number in six significant digits at most, as Python's f"{x:g}". */
+/** A number of 0..1 in six significant digits at most, as Python's f"{x:g}". */
 export function general(x) {
   if (x === 0 || !Number.isFinite(x)) return fixed(x, 0);
   const exponent = Number(Math.abs(x).toExponential(5).split("e")[1]);
@@ -74,21 +74,20 @@ export function pickBand(n, p, sds = 4) {
  */
 function chiSquareAbove(x, dof, pairs = 0) {
   const y = x / 2;
-  if (y === 0) return 1;
-  let a = dof / 2;
+  if (y === 0 || Math.sqrt(2 * pairs) > Math.sqrt(x) + 20) return 1; // twenty standard deviations beyond x
   let above = dof === 2 ? Math.exp(-y) : erfc(Math.sqrt(y));
   if (pairs === 0) return above;
-  // Logarithms, since e^-pairs may be too small for a double; the sum ends well beyond the mean.
-  let logStep = dof === 2 ? Math.log(y) - y : 0.5 * Math.log(y) - y - Math.log(Math.sqrt(Math.PI) / 2);
-  let logWeight = -pairs;
+  let a = dof / 2;
+  let step = Math.exp(-y) * (dof === 2 ? y : Math.sqrt(y) / (Math.sqrt(Math.PI) / 2));
+  let weight = Math.exp(-pairs);
   let total = 0;
-  const last = Math.ceil(pairs + 40 * Math.sqrt(pairs) + 60);
+  const last = Math.ceil(pairs + 40 * Math.sqrt(pairs) + 60); // far beyond the mean
   for (let j = 0; j <= last; j++) {
-    total += Math.exp(logWeight) * above;
-    above += Math.exp(logStep);
+    total += weight * above;
+    above += step;
     a += 1;
-    logStep += Math.log(y / a);
-    logWeight += Math.log(pairs / (j + 1));
+    step *= y / a;
+    weight *= pairs / (j + 1);
   }
   return Math.min(total, 1);
 }
