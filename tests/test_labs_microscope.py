@@ -1,12 +1,15 @@
 """The draw microscope: its trace is the masking, and the lab shows it step by step."""
 
+import json
 import random
 
 import pytest
+import traitlets
 
 from bert_lab import PCG32, masking, mlm_mask
 from bert_lab.labs import DrawMicroscope
 from bert_lab.labs.microscope import Recorder, trace
+from bert_lab.wordpiece import book_tokenizer
 
 
 def names(ids):
@@ -108,52 +111,88 @@ def test_recorder_keeps_the_words_of_every_draw():
     assert recorder.draws == [("uniform", None, (first,), u), ("below", 40, (second,), b)]
 
 
-def test_next_back_and_slider_step_through_the_draws():
+def sent(lab, **state):
+    """What the view does when the reader changes something: one message with all that changed."""
+    lab.set_state(state)
+
+
+def test_moving_steps_through_the_draws():
     lab = DrawMicroscope("the cat sat", seed=42, p=0.5)
     count = len(lab.steps)
-    assert lab.slider.value == 0 and lab.slider.max == count > 3
-    assert "none yet" in lab.view.value
-    lab.back.click()
-    assert lab.slider.value == 0
-    lab.next.click()
-    assert lab.slider.value == 1
-    assert "0xa15c02b7" in lab.view.value  # the reference generator's first word
-    assert lab.steps[0].says.split(":")[0].replace(">=", "&gt;=") in lab.view.value
-    lab.next.click()
-    lab.back.click()
-    assert lab.slider.value == 1
-    lab.slider.value = count
-    lab.next.click()
-    assert lab.slider.value == count
-    assert str(lab.inputs) in lab.view.value and str(lab.labels) in lab.view.value
-    assert f"{count} of {count}" in lab.view.value
+    assert lab.step == 0 and count > 3
+    assert "none yet" in lab.picture()
+    lab.move(-1)
+    assert lab.step == 0
+    lab.move(+1)
+    assert lab.step == 1
+    assert "0xa15c02b7" in lab.picture()  # the reference generator's first word
+    assert lab.steps[0].says.split(":")[0].replace(">=", "&gt;=") in lab.picture()
+    lab.move(+1)
+    lab.move(-1)
+    assert lab.step == 1
+    sent(lab, step=count)
+    lab.move(+1)
+    assert lab.step == count
+    assert str(lab.inputs) in lab.picture() and str(lab.labels) in lab.picture()
+    assert f"{count} of {count}" in lab.picture()
 
 
-def test_the_controls_change_what_is_traced():
+def test_what_the_reader_changes_is_what_is_traced():
     lab = DrawMicroscope("the cat sat", seed=1, p=0.15)
     before = list(lab.steps)
-    lab.seed.value = "2"
-    assert lab.steps != before
-    lab.p.value = "1"
-    assert all(label != -100 for label in lab.labels[1:-1])
-    lab.text.value = "a dog ran home"
+    sent(lab, seed="2")
+    assert lab.seed == 2 and lab.steps != before
+    sent(lab, p="1")
+    assert lab.p == 1 and all(label != -100 for label in lab.labels[1:-1])
+    sent(lab, text="a dog ran home")
     assert lab.tokens[1:3] == ["a", "dog"]
+    assert lab.row == {"text": "a dog ran home", "ids": [2, *lab.row["ids"][1:-1], 3]}
+
+
+def test_values_can_be_set_from_the_next_cell():
+    lab = DrawMicroscope("the cat sat", seed=1, p=0.15)
+    lab.seed, lab.p, lab.text, lab.step = 2**64 - 1, 1.0, "a dog ran", 3
+    assert lab.error == "" and lab.labels[1:-1] == lab.row["ids"][1:-1]
+    ids, special = lab.row["ids"], [1, 0, 0, 0, 1]
+    expected = mlm_mask(ids, special, 4, 4000, 1.0, PCG32(2**64 - 1))
+    assert (lab.inputs, lab.labels) == (expected[0].tolist(), expected[1].tolist())
+    with pytest.raises(traitlets.TraitError, match="step"):
+        lab.step = -1
+    assert lab.step == 3
+
+
+def test_a_seed_of_64_bits_is_a_text_for_the_view():
+    lab = DrawMicroscope("the cat", seed=2**64 - 1, p=1e-05)
+    assert (lab.state()["seed"], lab.state()["p"]) == ("18446744073709551615", "1e-05")
+    assert lab.get_state()["seed"] == "18446744073709551615"
+    sent(lab, seed="18446744073709551614", p=" 2.5E-1 ")
+    assert (lab.seed, lab.p) == (2**64 - 2, 0.25)
 
 
 def test_a_shorter_row_brings_the_slider_back():
     lab = DrawMicroscope("the cat sat on the mat", seed=42, p=1.0)
-    lab.slider.value = lab.slider.max
-    lab.p.value = "0"
-    assert lab.slider.value == lab.slider.max == 6
-    assert "6 of 6" in lab.view.value and not lab.error.value
+    lab.step = len(lab.steps)
+    sent(lab, p="0")
+    assert lab.step == len(lab.steps) == 6
+    assert "6 of 6" in lab.picture() and not lab.error
+
+
+def test_a_step_and_a_sentence_that_come_together():
+    lab = DrawMicroscope("the cat", seed=42, p=0)
+    sent(lab, step=5, text="the cat sat on the mat")
+    assert lab.step == 5
+    sent(lab, step=99)
+    assert lab.step == len(lab.steps) == 6
 
 
 def test_a_sentence_of_special_tokens_draws_nothing():
     lab = DrawMicroscope("[SEP] [MASK]")
-    assert lab.steps == [] and lab.slider.max == 0
-    assert "none yet, of 0" in lab.view.value and "-100, -100" in lab.view.value
-    lab.text.value = "the cat"
-    assert lab.slider.max >= 2
+    assert lab.steps == []
+    lab.move(+1)
+    assert lab.step == 0
+    assert "none yet, of 0" in lab.picture() and "-100, -100" in lab.picture()
+    lab.text = "the cat"
+    assert len(lab.steps) >= 2
 
 
 @pytest.mark.parametrize(
@@ -172,39 +211,67 @@ def test_a_sentence_of_special_tokens_draws_nothing():
         ("text", "  ", "expected at least one word"),
     ],
 )
-def test_a_bad_value_is_named_inside_the_lab_which_stays_usable(field, value, message):
+@pytest.mark.parametrize("way", ["sent", "set"])
+def test_a_bad_value_is_named_inside_the_lab_which_stays_usable(way, field, value, message):
     lab = DrawMicroscope("the cat sat", seed=42, p=0.5, step=2)
-    shown, good = lab.view.value, getattr(lab, field).value
-    getattr(lab, field).value = value
-    assert message in lab.error.value
-    assert lab.view.value == "" and lab.steps == [] and lab.inputs == []
-    lab.next.click()  # does nothing harmful
-    assert message in lab.error.value
+    shown, good = lab.picture(), getattr(lab, field)
+    if way == "sent":
+        sent(lab, **{field: value})
+    else:
+        setattr(lab, field, value)
+    assert message in lab.error
+    assert lab.picture() == "" and lab.steps == [] and lab.inputs == []
+    lab.move(+1)  # does nothing harmful
+    assert message in lab.error
     assert "draw" in lab.as_text()
-    lab.back.click()
-    getattr(lab, field).value = good
-    assert lab.error.value == "" and lab.view.value == shown
+    lab.move(-1)
+    setattr(lab, field, good)
+    assert lab.error == "" and lab.picture() == shown
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("seed", 1.5), ("seed", True), ("p", None), ("p", float("nan"))]
+)
+def test_what_is_no_such_number_is_named_too(field, value):
+    lab = DrawMicroscope("the cat sat")
+    setattr(lab, field, value)
+    assert f"{field}: expected" in lab.error and lab.inputs == []
+    json.dumps(lab.state(), allow_nan=False)
 
 
 def test_an_error_of_the_masking_is_shown_inside_the_lab(monkeypatch):
-    lab = DrawMicroscope("the cat sat")
+    lab = DrawMicroscope("the cat sat", seed=42, p=0.5)
 
-    def fails(*_args, **_kwargs):
+    def fails(*args, **kwargs):
         raise RuntimeError("masking fell over")
 
     with monkeypatch.context() as patch:
         patch.setattr(masking, "mlm_mask", fails)
-        lab.next.click()
-        assert "RuntimeError: masking fell over" in lab.error.value
-        assert lab.view.value == ""
-    lab.next.click()
-    assert lab.error.value == "" and "2 of" in lab.view.value
+        sent(lab, seed="43")
+        assert lab.error == "RuntimeError: masking fell over"
+        assert lab.picture() == ""
+    sent(lab, seed="44", step=2)
+    assert lab.error == "" and "2 of" in lab.picture()
 
 
 def test_what_a_notebook_stores_is_what_is_shown():
     lab, again = DrawMicroscope("the cat", p=0.5, step=1), DrawMicroscope("the cat", p=0.5, step=1)
-    bundle = lab._repr_mimebundle_()
+    bundle, metadata = lab._repr_mimebundle_()
+    assert metadata == {}
     for kind in ("text/plain", "text/html"):
         assert "0xa15c02b7" in bundle[kind]
-        assert bundle[kind] == again._repr_mimebundle_()[kind]
+        assert bundle[kind] == again._repr_mimebundle_()[0][kind]
     assert "fate   S" in bundle["text/plain"]
+
+
+def test_a_page_gets_all_that_the_view_needs_but_for_the_shared_words():
+    lab = DrawMicroscope("the cat", seed=7, p=0.5, step=1)
+    assert lab.state() == {
+        "header": ("Draw microscope", lab.how_to),
+        "text": "the cat",
+        "seed": "7",
+        "p": "0.5",
+        "step": 1,
+        "row": {"text": "the cat", "ids": [2, 117, 528, 3]},
+    }
+    assert lab.words == tuple(book_tokenizer().tokens(range(4000)))
