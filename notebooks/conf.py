@@ -33,8 +33,6 @@ nitpick_ignore_regex = [("py:.*", r"(?!bert_lab\b).*")]
 
 nb_execution_mode = "off"
 nb_merge_streams = True
-nb_code_prompt_show = "Show the code"
-nb_code_prompt_hide = "Fold the code"
 myst_enable_extensions = ["dollarmath"]
 myst_dmath_double_inline = True
 myst_heading_anchors = 3
@@ -57,6 +55,7 @@ html_title = "bert_lab"
 html_baseurl = ""
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_domain_indices = False
 html_show_sphinx = False
 html_show_copyright = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system has it
@@ -78,6 +77,9 @@ html_theme_options = {
 mathjax_path = "mathjax/tex-chtml-full.js"
 mathjax3_config = {"options": {"enableMenu": False, "enableAssistiveMml": True}}
 MATHJAX = "sphinx-mathjax-offline"
+
+# A browser lets no page from a disk read another one: search then shows titles, without a line of each page.
+FROM_DISK = 'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +114,9 @@ class FoldedCode(SphinxTransform):
             if source.count("\n") >= LONG:
                 cell.setdefault("hide_mode", "input")
             if cell.get("hide_mode"):
-                what = "the solution" if "solution" in source.partition("\n")[0] else "the code"
+                solves = "solution" in source.partition("\n")[0]
+                cell["classes"] += ["book-solution"] * solves
+                what = "the solution" if solves else "the code"
                 cell["prompt_show"], cell["prompt_hide"] = f"Show {what}", f"Fold {what}"
 
 
@@ -133,4 +137,5 @@ def setup(app: Sphinx) -> dict:
     app.add_transform(AlternativeText)
     app.add_transform(FoldedCode)
     app.add_js_file("bert_lab.js", loading_method="defer")
+    app.add_js_file(None, body=FROM_DISK)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
