@@ -46,7 +46,7 @@ const ATTENTION_CSS = `
   background: #D55E00; }
 .bl-lab .bl-map::before { left: 0; }
 .bl-lab .bl-map::after { right: 0; }
-.bl-lab .bl-square { display: grid; }
+.bl-lab .bl-square { display: grid; justify-content: start; }
 .bl-lab .bl-square canvas { display: block; width: 100%; height: auto; border: 1px solid ${COLORS.grey}; }
 .bl-lab .bl-square .bl-down { display: grid; padding-right: 8px; text-align: right; }
 .bl-lab .bl-square .bl-down > span { display: flex; align-items: center; justify-content: flex-end; }
@@ -252,7 +252,7 @@ export function renderAttentionLab({ model, el }) {
     }
     const grid = element("div", { class: "bl-heads", role: "radiogroup", "aria-label": "All heads", keydown: walk,
       style: `grid-template-columns: auto repeat(${across}, minmax(0, ${side}px))` }, ...cells);
-    heads.replaceChildren(element("div", { class: "bl-name" }, "All heads: rows look, columns are looked at"), grid);
+    heads.replaceChildren(element("div", { class: "bl-name" }, "All heads: a row looks at the columns"), grid);
   }
 
   /** Arrow keys go from map to map. */

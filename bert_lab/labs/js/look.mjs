@@ -242,7 +242,9 @@ export function tickFor(model, name, { label = name }) {
 export function textFor(model, name, { label = name, width = "12em", ...attributes }) {
   const input = element("input", {
     type: "text", autocomplete: "off", spellcheck: "false", style: `width:${width}`, ...attributes });
-  input.addEventListener("change", () => { model.set(name, input.value); model.save_changes(); });
+  const take = () => { model.set(name, input.value); model.save_changes(); };
+  input.addEventListener("change", take);
+  input.addEventListener("keydown", ({ key }) => { if (key === "Enter") take(); }); // JupyterLab keeps the change back
   const show = () => { if (input.value !== String(model.get(name))) input.value = model.get(name); };
   return { field: labelled(label, input), input, show };
 }

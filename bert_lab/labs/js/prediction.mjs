@@ -46,7 +46,7 @@ export function renderPrediction({ model, el }) {
   const commit = element("button", { type: "submit" }, "Commit");
   const again = pushButton("Answer again", () => guard(() => {
     settle(null);
-    inputs[0].focus();
+    queueMicrotask(() => inputs[0].focus()); // once it is drawn
   }));
   const row = element("div", { class: "bl-row bl-tight" }, commit, again);
   // A form of its own: radio buttons of other predictions on the page are no part of this group.
@@ -60,7 +60,7 @@ export function renderPrediction({ model, el }) {
           return;
         }
         settle(options[at][0]);
-        truth.focus();
+        queueMicrotask(() => truth.focus()); // once it is drawn
       });
     },
   }, choices, row));
