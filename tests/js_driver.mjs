@@ -4,10 +4,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
+import * as attentionLab from "../bert_lab/labs/js/attention_lab.mjs";
 import * as engine from "../bert_lab/labs/js/engine.mjs";
 import * as maskingLab from "../bert_lab/labs/js/masking_lab.mjs";
 import * as microscope from "../bert_lab/labs/js/microscope.mjs";
 import { PageModel } from "../bert_lab/labs/js/page.mjs";
+import * as prediction from "../bert_lab/labs/js/prediction.mjs";
 import * as rates from "../bert_lab/labs/js/rates.mjs";
 
 const hex = (value) => `0x${value.toString(16).padStart(16, "0")}`;
@@ -132,6 +134,29 @@ const tasks = {
   },
 
   pieces: ({ text, words }) => microscope.wordPieces(text, words),
+
+  told: ({ options, right, choice }) => prediction.truthOf(options, right, choice),
+
+  // All that the attention lab draws of a state, and what it says of each token.
+  attention(state) {
+    try {
+      const values = attentionLab.attentionValues(new PageModel(state));
+      if (values === null) return null;
+      const { tokens, layers, heads, level, moved } = values;
+      const square = (of) => tokens.map((_, i) => tokens.map((_, j) => of(i, j)));
+      return {
+        tokens,
+        maps: times(layers, (_, l) => times(heads, (_, h) => square((i, j) => level(l, h, i, j)))),
+        influence: square(moved),
+        said: tokens.map((_, i) => attentionLab.attentionSaid(values, state.layer, state.head, i)),
+        moves: tokens.map((_, i) => attentionLab.influenceSaid(values, i)),
+      };
+    } catch (problem) {
+      return `${problem.name}: ${problem.message}`;
+    }
+  },
+
+  written: ({ level }) => attentionLab.levelText(level),
 
   // A model of a page, set and asked in the order of the list.
   model({ values, sets }) {

@@ -103,13 +103,14 @@ class AttentionLab(FrontLab):
 
     def draw(self) -> None:
         """Compute tokens, maps and influence anew; a token that is gone is replaced by the last."""
-        self.tokens = self.maps = self.influence = None
-        self.shown = {}
-        looked = look(self.model, self.tok, self.text, self.pair, reads=self.reads, padding=self.padding)
-        shown = as_shown(looked)
-        self.token = min(self.token, len(looked.tokens) - 1)
-        self.tokens, self.maps, self.influence = looked
-        self.shown = shown
+        with self.hold_sync():  # the view hears of the end alone
+            self.tokens = self.maps = self.influence = None
+            self.shown = {}
+            looked = look(self.model, self.tok, self.text, self.pair, reads=self.reads, padding=self.padding)
+            shown = as_shown(looked)
+            self.token = min(self.token, len(looked.tokens) - 1)
+            self.tokens, self.maps, self.influence = looked
+            self.shown = shown
 
     def _chosen(self, _change) -> None:
         if self.tokens is not None:
