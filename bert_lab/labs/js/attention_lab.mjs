@@ -205,7 +205,7 @@ export function renderAttentionLab({ model, el }) {
   const panels = element("div", { class: "bl-view" }, said, element("div", { class: "bl-panels" }, lines, heads, square), element("p", { class: "bl-notes" },
     "Weight: how much the chosen token takes from each, in the chosen head; all its weights sum to 1. Moves: how far the output of the",
     " chosen token moves when that token is replaced by the next one of the vocabulary, through all layers and heads. 0 without decimals,",
-    " and grey: exactly zero."));
+    " and grey: exactly zero.", stored ? " This page has the values of some sentences; in JupyterLab the lab reads any." : ""));
   result.append(panels);
   let rows = [], svg = null, maps = [], squareBox = null, squareSaid = null, squareCanvas = null, squareNames = [];
 
