@@ -47,8 +47,8 @@ const LOOK_CSS = `
 .bl-lab .bl-row { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 24px; margin: 6px 0; }
 .bl-lab .bl-row.bl-tight { gap: 6px 8px; }
 .bl-lab .bl-field { display: inline-flex; flex-wrap: wrap; align-items: center; gap: 4px 10px; margin: 0; max-width: 100%;
-  font-weight: normal; color: inherit; }
-.bl-lab .bl-field > .bl-name { min-width: 3.4em; }
+  color: inherit; }
+.bl-lab .bl-field > .bl-name { min-width: 3.4em; margin: 0; font-weight: normal; color: inherit; }
 .bl-lab .bl-field:has(input[type="range"]) { flex-wrap: nowrap; }
 .bl-lab .bl-field > .bl-value { min-width: 3.2em; font-variant-numeric: tabular-nums; }
 .bl-lab input, .bl-lab select, .bl-lab button { font: inherit; color: inherit; margin: 0; }
@@ -67,7 +67,7 @@ const LOOK_CSS = `
 .bl-lab .bl-good { color: var(--bl-good); font-weight: 700; }
 .bl-lab .bl-bad { color: var(--bl-bad); font-weight: 700; }
 .bl-lab .bl-error { color: var(--bl-bad); font-weight: 700; margin-top: 6px; overflow-wrap: anywhere; }
-.bl-lab .bl-error:empty { display: none; }
+.bl-lab .bl-error:empty { margin: 0; }
 .bl-lab table { border-collapse: collapse; margin: .4em 0; font-size: 16px; width: auto; display: table; }
 .bl-lab th, .bl-lab td { padding: 3px 10px; text-align: left; vertical-align: top; background: none; color: inherit;
   border: 0; border-bottom: 1px solid var(--bl-line); white-space: normal; overflow-wrap: anywhere; }
@@ -197,10 +197,16 @@ export function pushButton(text, pressed, attributes = {}) {
   return element("button", { type: "button", click: pressed, ...attributes }, text);
 }
 
-/** A control with its name in front of it (or behind it, for a box to tick), in one label element. */
+// Several copies of this module can serve one page, so the ids of each begin with a word of its own.
+const ID_START = `bl-${Math.random().toString(36).slice(2)}`;
+let idCount = 0;
+
+/** A control with its name in front of it, or behind it for a box to tick. */
 export function labelled(name, control, ...more) {
-  const text = element("span", { class: "bl-name" }, name);
-  return element("label", { class: "bl-field" }, ...(control.type === "checkbox" ? [control, text] : [text, control]), ...more);
+  control.id = `${ID_START}-${(idCount += 1)}`;
+  const label = element("label", { class: "bl-name", for: control.id }, name);
+  return element("div", { class: "bl-field" },
+    ...(control.type === "checkbox" ? [control, label] : [label, control]), ...more);
 }
 
 /**
