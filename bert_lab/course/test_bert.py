@@ -241,7 +241,9 @@ def test_token_types_are_added(bert):
     model = small_model(bert)
     ids, types, mask = sentences()
     plain = model.encoder(ids, None, mask)
-    assert (model.encoder(ids, types * 0, mask) - plain).abs().max() == 0, "no types are not types of 0"
+    assert (model.encoder(ids, types * 0, mask) - plain).abs().max() == 0, (
+        "without types all are of segment A"
+    )
     assert (model.encoder(ids, types, mask) - plain).abs().max() > 1e-3, "segment B changed no output"
 
 
@@ -285,10 +287,10 @@ def test_decoder_is_tied_and_has_a_bias(bert):
     model.decoder_bias.data[20] += 3.0
     table.data[30] *= 2.0  # an id that no sentence holds: only the decoder reads its row
     after = model(ids)[0]
-    moved = (after - before).abs().amax((0, 1))
-    assert abs(moved[20] - 3.0) < 1e-10, "the bias of an id is to be added to its logit, once"
-    assert moved[30] > 1e-3, "the decoder does not read the word table"
-    assert moved[21:30].max() == 0, "the bias or the row of one id changed the logits of others"
+    moved = after - before
+    assert (moved[..., 20] - 3.0).abs().max() < 1e-10, "the bias of an id is to be added to its logit, once"
+    assert moved[..., 30].abs().max() > 1e-3, "the decoder does not read the word table"
+    assert moved[..., 21:30].abs().max() == 0, "the bias or the row of one id changed the logits of others"
     after[..., 30].sum().backward()
     assert table.grad[30].abs().max() > 0, "the word table gets no gradient through the decoder"
 
