@@ -134,9 +134,10 @@ def test_check_gives_hints_for_what_survives_and_never_the_answer(tmp_path, caps
     assert "not passed, " in told and "s12, in batches" in told
     assert all(hint in told for hint in MUTANTS["s12"].hints)
     assert all(row.pitfall not in told for row in rows_of("masking"))
-    assert call("check", folder, *MASKING, "--hints", 1) == 3
-    told = capsys.readouterr().out
-    assert MUTANTS["s12"].hints[0] in told and MUTANTS["s12"].hints[1] not in told
+    file = tmp_path / "results.json"
+    assert call("check", folder, *MASKING, "--hints", 1, "--json", file) == 3
+    for told in (capsys.readouterr().out, json.loads(file.read_text(encoding="utf-8"))["output"]):
+        assert MUTANTS["s12"].hints[0] in told and MUTANTS["s12"].hints[1] not in told
 
 
 # What is handed in, and the words that it gets in the table.
