@@ -110,8 +110,8 @@ def read_file(path: Path) -> tuple[dict[str, Tensor], Problem | None]:
 
 def _fault(path: Path) -> str | None:
     """What a file is instead of safetensors, as far as its length and its header tell."""
-    size = path.stat().st_size
     with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size  # of this file, whatever takes its name meanwhile
         start = file.read(1024)
         length = int.from_bytes(start[:8], "little")  # of the JSON header, which begins at byte 8
         if start[8:9] != b"{" or length > 100_000_000:

@@ -77,6 +77,8 @@ def test_a_failure_says_what_was_claimed_and_why_it_matters(tmp_path, capsys):
         "\nright = mlm_mask\n"
         "def mlm_mask(*arguments, **more):\n"
         "    inputs, labels = right(*arguments, **more)\n"
+        "    print('first', arguments[0])\n"
+        "    if len(inputs) == 6: raise ValueError('six of them')\n"
         "    return inputs, inputs + 1\n"
     )
     assert call("tests", write(tmp_path / "my", bert=text), *MASKING, "-k", "keep") == 3
@@ -85,6 +87,15 @@ def test_a_failure_says_what_was_claimed_and_why_it_matters(tmp_path, capsys):
     assert "claims: assert np.asarray(labels).tolist() == [7]" in told[1]
     assert told[-3].startswith("        Why it matters: the kept tenth teaches the model")
     assert told[-1] == "0 of 1 pass"
+    assert call("tests", tmp_path / "my", *MASKING, "-k", "hand") == 3
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    line = text[: text.index("six of them")].count("\n") + 1
+    assert told[2:6] == [
+        "ValueError: six of them",
+        f"It comes from bert.py, line {line}.",
+        "It printed:",
+        "first [2 5 6 7 3 0]",
+    ]
 
 
 def test_names_that_are_missing_or_borrowed_are_told(tmp_path, capsys):
@@ -134,9 +145,10 @@ def test_check_gives_hints_for_what_survives_and_never_the_answer(tmp_path, caps
     assert "not passed, " in told and "s12, in batches" in told
     assert all(hint in told for hint in MUTANTS["s12"].hints)
     assert all(row.pitfall not in told for row in rows_of("masking"))
-    assert call("check", folder, *MASKING, "--hints", 1) == 3
-    told = capsys.readouterr().out
-    assert MUTANTS["s12"].hints[0] in told and MUTANTS["s12"].hints[1] not in told
+    file = tmp_path / "results.json"
+    assert call("check", folder, *MASKING, "--hints", 1, "--json", file) == 3
+    for told in (capsys.readouterr().out, json.loads(file.read_text(encoding="utf-8"))["output"]):
+        assert MUTANTS["s12"].hints[0] in told and MUTANTS["s12"].hints[1] not in told
 
 
 # What is handed in, and the words that it gets in the table.

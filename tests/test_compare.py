@@ -86,6 +86,7 @@ def test_docstrings_comments_and_the_ends_of_lines_make_no_difference(tmp_path):
         text.replace("Pick positions with probability p", "Mine, and short.\n\n    With a second part"),
         text.replace("\n    def forward", "\n    # what goes on here\n\n\n    def forward"),
         text.replace("\n\n\ndef special_ids", "\n\n\n# mine\ndef special_ids"),
+        text.replace("\n\n    columns = ", "\n\n\n\n    columns = "),
         text + "\n\ndef helper():\n    pass",
     ]
     for each in looser:
@@ -160,7 +161,7 @@ def test_definitions_are_found_where_people_put_them(tmp_path):
         "            return 1",
         "        return inner()",
         "finally:",
-        "    load_hf_bert, other = 1, 2",
+        "    other, load_hf_bert = 1, 2",
         "if True:",
         "    async def special_ids(tok): return 1",
         "with open('x'):",
@@ -178,7 +179,7 @@ def test_definitions_are_found_where_people_put_them(tmp_path):
         "BertForMLM": "import numpy as BertForMLM",
         "BertLayer": "BertLayer = None",
         "save_bert": "    def inner():",
-        "load_hf_bert": "load_hf_bert, other = 1, 2",
+        "load_hf_bert": "other, load_hf_bert = 1, 2",
         "special_ids": "async def special_ids(tok): return 1",
         "BertConfig": "BertConfig: int = 3",
         "load_bert": "def load_bert(dir):",

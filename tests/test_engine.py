@@ -98,8 +98,9 @@ def test_the_reference_is_no_oracle_where_a_fault_is(tmp_path):
     assert run_.passed == ("test_same",) and list(run_.failed) == ["test_right"]
 
 
+@pytest.mark.usefixtures("measured")
 def test_the_course_is_not_there_to_be_copied(tmp_path):
-    run_ = run("import bert_lab.course.test_bert\n", tmp_path)
+    run_ = run("import bert_lab.course.test_bert\n", tmp_path, libraries=["json"])
     assert "bert_lab.course cannot be imported by tests that are graded" in run_.trouble
 
 

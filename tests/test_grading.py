@@ -263,12 +263,12 @@ def test_a_loop_without_end_costs_one_test_and_not_the_others(engine, tmp_path):
     text = filled(part="masking") + (
         "\nright = mlm_mask\n"
         "def mlm_mask(ids, *rest, **more):\n"
-        "    while len(ids) == 1: print('round')\n"
+        "    while len(ids) == 6: print('round')\n"
         "    return right(ids, *rest, **more)\n"
     )
     run = run_course_tests(engine, write(tmp_path / "given", bert=text), "masking", seconds=3.0)
-    assert list(run.failed) == ["test_keep_action_still_predicts"]
-    assert "timeout" in run.failed["test_keep_action_still_predicts"].message
+    assert list(run.failed) == ["test_hand_example_mlm_mask"]
+    assert "timeout" in run.failed["test_hand_example_mlm_mask"].message
     assert len(run.passed) == len(course_tests("masking")) - 1 and run.trouble == ""
 
 

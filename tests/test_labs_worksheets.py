@@ -3,10 +3,11 @@
 import html.parser
 import re
 
+import numpy as np
 import pytest
 
 from bert_lab import PCG32, ScriptedDraws, mlm_mask
-from bert_lab.labs import worksheet
+from bert_lab.labs import worksheet, worksheets
 from bert_lab.labs.worksheets import MASK_ID, MOST, TINY_VOCAB, P, V, worksheet_page
 
 
@@ -215,3 +216,10 @@ def test_many_sheets_and_the_last_seed():
 def test_the_arguments_of_a_page_are_checked(arguments, error):
     with pytest.raises(error):
         worksheet_page(*arguments)
+
+
+def test_a_masking_that_never_gives_a_sheet_is_an_error_and_no_loop(monkeypatch):
+    never = lambda ids, *rest: (np.array(ids), np.full(len(ids), -100))  # noqa: E731
+    monkeypatch.setattr(worksheets, "mlm_mask", never)
+    with pytest.raises(ValueError, match=r"seed 3: none of 9999 streams gives a sheet; is mlm_mask right\?"):
+        worksheet(3)

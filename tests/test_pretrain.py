@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from bert_lab import PCG32, BertConfig, BertForMLM, load_bert, mlm_mask, save_bert, special_ids
+from bert_lab import PCG32, BertConfig, BertForMLM, load_bert, mlm_mask, save_bert, special_ids, weightfiles
 from bert_lab import pretrain as module
 from bert_lab.corpus import MAX_LEN, corpus_of
 from bert_lab.datasets import MLMCollator
@@ -488,3 +489,19 @@ def test_the_bar_shows_the_figures_and_nothing_is_shown_without_it(tmp_path, cap
 
 def test_passages_are_as_long_as_the_model_allows():
     assert module._Training(PLAN, CORPUS).model.config.max_len == MAX_LEN
+
+
+def test_a_state_that_is_replaced_while_it_is_read_is_whole(tmp_path, monkeypatch):
+    """A reader has the old file or the new one, and not the length of one with the words of the other."""
+    state, longer = tmp_path / "state", tmp_path / "longer"
+    weightfiles.write_state(state, {"a": torch.zeros(3)}, {"step": 1})
+    weightfiles.write_state(longer, {"a": torch.zeros(300)}, {"step": 2})
+    opened = Path.open
+
+    def replace_and_open(path, *arguments, **more):
+        if longer.exists():
+            longer.replace(path)
+        return opened(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", replace_and_open)
+    assert weightfiles.read_words(state)["step"] == 2

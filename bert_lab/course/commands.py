@@ -182,10 +182,9 @@ def run_check(options: argparse.Namespace) -> int:
     if len(all_checked) > 1:
         print(table(all_checked))
     if options.json is not None:
-        results = [{"name": each.name, **gradescope(each)} for each in all_checked]
-        _write(
-            Path(options.json), gradescope(all_checked[0]) if len(results) == 1 else {"submissions": results}
-        )
+        results = [gradescope(each, steps) for each in all_checked]
+        named = [{"name": each.name, **result} for each, result in zip(all_checked, results, strict=True)]
+        _write(Path(options.json), results[0] if len(results) == 1 else {"submissions": named})
     return 0 if all(each.passed for each in all_checked) else NOT_PASSED
 
 

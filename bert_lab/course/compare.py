@@ -77,7 +77,7 @@ def _parse(file: Path) -> tuple[list[str], ast.Module]:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
         text = raw.decode(encoding)
         # The same ends of lines as Python counts: not those of str.splitlines, which knows more of them.
-        text = re.sub(r"\r\n?", "\n", text).removeprefix("\ufeff")
+        text = re.sub(r"\r\n?", "\n", text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes such as "\d": they run
             return text.split("\n"), ast.parse(text)

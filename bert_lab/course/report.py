@@ -171,8 +171,10 @@ def _first_reason(checked: Checked) -> str:
 # ---- Gradescope
 
 
-def gradescope(checked: Checked) -> dict:
+def gradescope(checked: Checked, steps: int) -> dict:
     """The results of one submission, as Gradescope's autograder reads them from results.json.
+
+    steps: of the hint for each survivor, 0 to 3.
 
     A score of 100, a test for each course test and each mutant, and in `extra_data` what a script may want.
     """
@@ -195,7 +197,7 @@ def gradescope(checked: Checked) -> dict:
         tests.append(_entry("your tests", False, POINTS, "\n".join(_problem_lines(grade))))
     return {
         "score": round(checked.score, 2),
-        "output": "\n".join(lines_of(checked, 3, lambda text, kind: text)),
+        "output": "\n".join(lines_of(checked, steps, lambda text, kind: text)),
         "tests": tests,
         "extra_data": {
             "passed": checked.passed,

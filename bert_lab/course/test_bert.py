@@ -74,9 +74,11 @@ def test_mask_follows_the_op_order(bert):
     """A batch [4, 32] equals the order of draws replayed on a second generator from the same seed.
 
     Why: it fixes every draw of a real batch, so that the same seed gives the same batch in every language.
-    The vocabulary is larger than the ids of the batch: a random token need not be one of its words.
+    The vocabulary is larger than the ids of the batch: a random token need not be one of its words. [MASK]
+    has another id than usual, and some [PAD] are no padding: the arguments say so, and no id does.
     """
     ids, special = random_batch(1, (4, 32), 40)
+    special[:, -4:] = False
     rng, replay = PCG32(2026), PCG32(2026)
     want_inputs, want_labels = ids.copy(), np.full_like(ids, -100)
     for place in np.ndindex(ids.shape):
@@ -85,13 +87,15 @@ def test_mask_follows_the_op_order(bert):
         want_labels[place] = ids[place]
         action = sample_categorical([0.8, 0.1, 0.1], replay.uniform())
         if action == 0:
-            want_inputs[place] = 4
+            want_inputs[place] = 60
         elif action == 1:
             want_inputs[place] = replay.below(90)
-    inputs, labels = bert.mlm_mask(ids, special, 4, 90, 0.5, rng)
+    inputs, labels = bert.mlm_mask(ids, special, 60, 90, 0.5, rng)
     np.testing.assert_array_equal(inputs, want_inputs, "inputs: got x, the replay shows y")
     np.testing.assert_array_equal(labels, want_labels, "labels: got x, the replay has y")
     assert rng == replay, "the generator must have made exactly the draws of the replay"
+    edge = bert.mlm_mask(np.array([7]), np.array([False]), 4, 40, 0.15, ScriptedDraws(uniforms=[0.15]))
+    assert np.asarray(edge[1]).tolist() == [-100], "a draw that equals p picks nothing"
 
 
 def test_mask_rates(bert):
@@ -241,7 +245,9 @@ def test_token_types_are_added(bert):
     model = small_model(bert)
     ids, types, mask = sentences()
     plain = model.encoder(ids, None, mask)
-    assert (model.encoder(ids, types * 0, mask) - plain).abs().max() == 0, "no types are not types of 0"
+    assert (model.encoder(ids, types * 0, mask) - plain).abs().max() == 0, (
+        "without types all are of segment A"
+    )
     assert (model.encoder(ids, types, mask) - plain).abs().max() > 1e-3, "segment B changed no output"
 
 
@@ -285,10 +291,10 @@ def test_decoder_is_tied_and_has_a_bias(bert):
     model.decoder_bias.data[20] += 3.0
     table.data[30] *= 2.0  # an id that no sentence holds: only the decoder reads its row
     after = model(ids)[0]
-    moved = (after - before).abs().amax((0, 1))
-    assert abs(moved[20] - 3.0) < 1e-10, "the bias of an id is to be added to its logit, once"
-    assert moved[30] > 1e-3, "the decoder does not read the word table"
-    assert moved[21:30].max() == 0, "the bias or the row of one id changed the logits of others"
+    moved = after - before
+    assert (moved[..., 20] - 3.0).abs().max() < 1e-10, "the bias of an id is to be added to its logit, once"
+    assert moved[..., 30].abs().max() > 1e-3, "the decoder does not read the word table"
+    assert moved[..., 21:30].abs().max() == 0, "the bias or the row of one id changed the logits of others"
     after[..., 30].sum().backward()
     assert table.grad[30].abs().max() > 0, "the word table gets no gradient through the decoder"
 

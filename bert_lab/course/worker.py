@@ -122,15 +122,13 @@ def _fork(job: dict, inside) -> tuple[int, int, Run]:
     """A child that does the job: its process id, where its events come from, and the run."""
     run = Run(job)
     source, sink = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _child(run, sink, inside)
+    pid = os.fork() or _child(run, sink, inside)
     os.close(sink)
     os.set_blocking(source, False)
     return pid, source, run
 
 
-def _child(run: Run, sink: int, inside) -> None:
+def _child(run: Run, sink: int, inside):
     """What the child does; it never returns."""
     code = 70  # of an error that is ours
     try:

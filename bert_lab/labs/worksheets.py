@@ -26,6 +26,7 @@ _SENTENCES = (
     ("determiner", "adjective", "noun", "verb"),
     ("determiner", "noun", "verb", "adverb"),
 )
+_STREAMS = 10_000  # one of the first few hundred makes a sheet, if the masking is right
 _BELOWS = 2  # how many random ids a sheet lists
 _COLUMNS = ("position", "token", "id", "special?", "draws", "picked?", "action", "shown", "label")
 _ACTIONS = {"M": "[MASK]", "R": "random", "K": "keep"}
@@ -47,9 +48,10 @@ class Worksheet:
         self.tokens = ["[CLS]", *words, "[SEP]", "[PAD]"]
         self.ids = [TINY_VOCAB.index(token) for token in self.tokens]
         self.special_mask = [int(i < 5) for i in self.ids]
-        self.stream = 1
-        while not self._draw():
-            self.stream += 1
+        for self.stream in range(1, _STREAMS):
+            if self._draw():
+                return
+        raise ValueError(f"seed {seed}: none of {_STREAMS - 1} streams gives a sheet; is mlm_mask right?")
 
     def _draw(self) -> bool:
         """Mask the row from this stream; True if it makes a good exercise that few digits can decide."""

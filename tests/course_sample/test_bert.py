@@ -32,11 +32,7 @@ def replay(ids, special, vocab, p, rng, split=BERT):
     return inputs, labels
 
 
-@pytest.mark.parametrize(
-    ("p", "split"),
-    [(0.0, BERT), (0.15, BERT), (0.5, (0.1, 0.6, 0.3)), (1.0, BERT)],
-    ids=["none", "some", "another split", "all"],
-)
+@pytest.mark.parametrize(("p", "split"), [(0.5, (0.1, 0.6, 0.3)), (1.0, BERT)], ids=["half", "all"])
 def test_masking_is_the_replay(p, split):
     ids = 5 + PCG32(1).block(400).astype(np.int64).reshape(4, 100) % 20  # all far below V
     special, rng, again = ids % 7 == 0, PCG32(2), PCG32(2)
@@ -51,14 +47,6 @@ def test_hand_example():
     assert inputs.tolist() == [2, 4, 6, 9, 3, 0]
     assert labels.tolist() == [-100, 5, -100, 7, -100, -100]
     rng.finish()
-
-
-def test_rates():
-    inputs, labels = bert.mlm_mask(np.full(20_000, 7), np.zeros(20_000), 4, 1000, 0.15, PCG32(3))
-    shown = inputs[labels == 7]
-    cases = (len(shown), 20_000, 0.15), ((shown == 4).sum(), len(shown), 0.8001)
-    for got, n, share in (*cases, ((shown == 7).sum(), len(shown), 0.1001)):
-        assert abs(got - n * share) < 4 * math.sqrt(n * share * (1 - share))
 
 
 def test_batch_from_text():
