@@ -161,7 +161,7 @@ class MaskingLab(FrontLab):
         picks = int(self.counts.sum())
         low, high = pick_band(candidates, self.p)
         sets = len(self.ids) // ROWS
-        copies = f" in {sets} batches"
+        copies = f" in {sets} batch" if sets == 1 else f" in {sets} batches"
         if sets < self.batches:
             copies += f" ({self.batches - sets} more repeat them: no new evidence)"
         said = [

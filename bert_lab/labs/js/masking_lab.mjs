@@ -45,7 +45,7 @@ export function verdictOf(state, { width, ids, special, counts, shares, test }) 
   const picks = totalOf(counts);
   const [low, high] = pickBand(candidates, p, SDS);
   const sets = ids.length / width / given.rows;
-  let copies = ` in ${sets} batches`;
+  let copies = sets === 1 ? " in 1 batch" : ` in ${sets} batches`;
   if (sets < batches) copies += ` (${batches - sets} more repeat them: no new evidence)`;
   const said = [[
     low - 1e-9 <= picks && picks <= high + 1e-9,
@@ -190,6 +190,7 @@ function sharesChart({ bars, alt }) {
 // ---- the view
 
 const LAB_STYLE = `
+.bl-lab .bl-row .bl-field.bl-two-handles { flex-wrap: wrap; }
 .bl-lab .bl-split { position: relative; width: 330px; max-width: 100%; height: 34px; }
 .bl-lab .bl-split > div { position: absolute; top: 6px; height: 22px; border: 1px solid #666; color: #000; text-align: center;
   font-size: 14px; line-height: 20px; font-weight: 700; overflow: hidden; }
@@ -243,7 +244,7 @@ function splitControl(model) {
     });
     output.textContent = said.join("  ");
   }
-  const field = element("div", { class: "bl-field", role: "group", "aria-label": "split" },
+  const field = element("div", { class: "bl-field bl-two-handles", role: "group", "aria-label": "split" },
     element("span", { class: "bl-name" }, "split"), element("div", { class: "bl-split" }, ...track, ...handles), output);
   return { field, show };
 }
