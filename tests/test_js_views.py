@@ -58,13 +58,13 @@ def test_a_page_draws_what_python_computes(reads):
 
 def test_in_jupyter_the_view_draws_what_the_lab_sends_and_says_it():
     maps = np.zeros((2, 2, 3, 3))
-    maps[1, 1] = [[0.25, 0.75, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 0.0]]
+    maps[1, 1] = [[0.002, 0.998, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 0.0]]
     moved = np.array([[0.5, 1.5, 0.0], [0.0, 2.25, 0.0], [0.0, 0.0, 0.0]])
     shown = as_shown(Looked(["not", "<b>", "[PAD]"], maps, moved))
     (found,) = javascript.run("attention", [{"shown": shown, "layer": 1, "head": 1}])
     assert found["maps"] == levels(maps).tolist() and found["influence"] == levels(moved).tolist()
     assert found["said"] == [
-        "layer 1, head 1: position 0, not, looks most at <b> (0.75), not (0.25).",
+        "layer 1, head 1: position 0, not, looks most at <b> (1.00).",
         "layer 1, head 1: position 1, <b>, looks most at [PAD] (0.50), not (0.25), <b> (0.25).",
         "layer 1, head 1: position 2, [PAD], is padding: it is not computed, and nobody looks at it.",
     ]

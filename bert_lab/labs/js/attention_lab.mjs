@@ -15,6 +15,7 @@ const ATTENTION_CSS = `
 .bl-lab .bl-panel .bl-name { margin: 0 0 4px; font-weight: 700; }
 .bl-lab .bl-said { min-height: 1.5em; margin: 6px 0 0; }
 .bl-lab .bl-notes { max-width: 50em; margin: 8px 0 0; font-size: 14px; color: var(--bl-quiet); }
+.bl-lab .bl-panel.bl-narrow { container-type: inline-size; width: 100%; }
 .bl-lab table.bl-looks { width: 100%; max-width: 430px; margin: 0; border-collapse: separate; border-spacing: 0; }
 .bl-lab table.bl-looks th, .bl-lab table.bl-looks td { width: 1px; height: ${ROW}px; padding: 0 4px; border: 0; white-space: nowrap;
   vertical-align: middle; line-height: ${ROW}px; overflow-wrap: normal; }
@@ -103,7 +104,7 @@ export function attentionSaid({ tokens, level }, layer, head, token) {
   const place = `layer ${layer}, head ${head}: position ${token}, ${tokens[token]},`;
   const seen = tokens.map((_, j) => [level(layer, head, token, j), j]).filter(([value]) => value > 0);
   if (!seen.length) return `${place} is padding: it is not computed, and nobody looks at it.`;
-  const best = seen.sort(([a, i], [b, j]) => b - a || i - j).slice(0, 3);
+  const best = seen.sort(([a, i], [b, j]) => b - a || i - j).filter(([value], k) => k === 0 || value > 1).slice(0, 3);
   return `${place} looks most at ${best.map(([value, j]) => `${tokens[j]} (${levelText(value)})`).join(", ")}.`;
 }
 
@@ -199,7 +200,7 @@ export function renderAttentionLab({ model, el }) {
   // ---- result: the lines, all heads, what moves what
 
   const said = element("p", { class: "bl-said", role: "status" });
-  const lines = element("form", { class: "bl-panel", submit: (event) => event.preventDefault() });
+  const lines = element("form", { class: "bl-panel bl-narrow", submit: (event) => event.preventDefault() });
   const heads = element("div", { class: "bl-panel bl-all" });
   const square = element("div", { class: "bl-panel", role: "group", "aria-label": "Influence", tabindex: 0 });
   const panels = element("div", { class: "bl-view" }, said, element("div", { class: "bl-panels" }, lines, heads, square), element("p", { class: "bl-notes" },
@@ -322,7 +323,7 @@ export function renderAttentionLab({ model, el }) {
       moves.className = `bl-digits${values.moved(token, j) === 0 ? " bl-zero" : ""}`;
     });
     const y = (i) => ROW * (i + 0.5);
-    svg.replaceChildren(...levels.flatMap((level, j) => (level === 0 ? [] : [svgElement("path", {
+    svg.replaceChildren(...levels.flatMap((level, j) => (level <= 1 ? [] : [svgElement("path", {
       d: `M0 ${y(token)} C50 ${y(token)} 50 ${y(j)} 100 ${y(j)}`, "stroke-width": lineWidth(level) })])));
     for (const { l: row, h: column, button } of maps) {
       const is = row === l && column === h;
@@ -397,7 +398,7 @@ function drawnPicture(values, tops, { layer, head, token, reads }) {
     writeOn(context, shortened(text), x1 + name, y(j), { align: "right", bold: j === token });
     writeOn(context, shortened(text), x1 + name + 160, y(j));
     writeOn(context, levelText(value), x1 + 410, y(j), { align: "right" });
-    if (value === 0) return;
+    if (value <= 1) return;
     context.beginPath();
     context.moveTo(x1 + name + 8, y(token));
     context.bezierCurveTo(x1 + name + 80, y(token), x1 + name + 80, y(j), x1 + name + 152, y(j));
