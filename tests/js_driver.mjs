@@ -56,6 +56,12 @@ const tasks = {
     return { own, same, copied, again: times(5, () => rng.nextU32()) };
   },
 
+  // below(n) of a fresh generator, and the state after it.
+  below(item) {
+    const rng = generator(item);
+    return [rng.below(item.n), hex(rng.state)];
+  },
+
   categorical: ({ weights, u }) => engine.sampleCategorical(weights, u),
 
   mask(item) {

@@ -155,6 +155,19 @@ def test_ten_thousand_random_cases_are_equal_state_included():
     assert len(equal) > 100
 
 
+def test_below_at_its_threshold():
+    """A word that equals the threshold is taken, one below it is not: n is chosen after the word."""
+    items, expected = [], []
+    for seed in range(200):
+        word = PCG32(seed).next_u32()
+        for n in (2**32 - word, 2**32 - word - 1, 2**32 - word + 1, 1, 2, 2**32 - 1):
+            if 1 <= n < 2**32:
+                rng = PCG32(seed)
+                expected.append([rng.below(n), f"0x{rng.state:016x}"])
+                items.append({"seed_hex": hex(seed), "stream_hex": "0x36", "n": n})
+    assert javascript.run("below", items) == expected
+
+
 def test_four_hundred_batches():
     rnd = random.Random(7)
     case = {
