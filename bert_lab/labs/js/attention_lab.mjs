@@ -2,6 +2,7 @@
 import { addStyle, COLORS, controlRow, element, labelled, labFrame, pushButton, redraws, sliderFor, svgElement, textFor } from "./look.mjs";
 
 const ROW = 30; // pixels of height that a token has
+const FEW_HEADS = 6, FEW_TOKENS = 24; // with more, a panel takes the lab's whole width
 const BOTH_WAYS = "both ways";
 const READS = [[BOTH_WAYS, "each token looks at all"], ["causal", "each token looks at itself and at those before it"]];
 const ATTENTION_CSS = `
@@ -10,6 +11,10 @@ const ATTENTION_CSS = `
 @container (min-width: 620px) {
   .bl-lab .bl-panels { grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); grid-template-rows: auto 1fr; max-width: 860px; }
   .bl-lab .bl-panel.bl-all { grid-column: 2; grid-row: 1 / 3; }
+  .bl-lab .bl-many-tokens .bl-all { grid-row: 1; }
+  .bl-lab .bl-many-tokens .bl-moves { grid-column: 1 / -1; }
+  .bl-lab .bl-panels.bl-many-heads { grid-template-columns: 100%; grid-template-rows: auto; }
+  .bl-lab .bl-many-heads .bl-all { grid-column: 1; grid-row: 2; }
 }
 .bl-lab .bl-panel { max-width: 100%; overflow-x: auto; padding: 2px; }
 .bl-lab .bl-panel .bl-name { margin: 0 0 4px; font-weight: 700; }
@@ -202,8 +207,9 @@ export function renderAttentionLab({ model, el }) {
   const said = element("p", { class: "bl-said", role: "status" });
   const lines = element("form", { class: "bl-panel bl-narrow", submit: (event) => event.preventDefault() });
   const heads = element("div", { class: "bl-panel bl-all" });
-  const square = element("div", { class: "bl-panel", role: "group", "aria-label": "Influence", tabindex: 0 });
-  const panels = element("div", { class: "bl-view" }, said, element("div", { class: "bl-panels" }, lines, heads, square), element("p", { class: "bl-notes" },
+  const square = element("div", { class: "bl-panel bl-moves", role: "group", "aria-label": "Influence", tabindex: 0 });
+  const row = element("div", { class: "bl-panels" }, lines, heads, square);
+  const panels = element("div", { class: "bl-view" }, said, row, element("p", { class: "bl-notes" },
     "Weight: how much the chosen token takes from each, in the chosen head; all its weights sum to 1. Moves: how far the output of the",
     " chosen token moves when that token is replaced by the next one of the vocabulary, through all layers and heads. 0 without decimals,",
     " and grey: exactly zero.", stored ? " This page has the values of some sentences; in JupyterLab the lab reads any." : ""));
@@ -237,9 +243,9 @@ export function renderAttentionLab({ model, el }) {
 
   function buildHeads() {
     const { layers, heads: across, tokens, level } = values;
-    const side = Math.max(26, Math.min(88, Math.floor(420 / across)));
+    const side = Math.max(26, Math.min(88, Math.floor(860 / across)));
     maps = [];
-    const cells = [element("span"), ...Array.from({ length: across }, (_, h) => element("span", { "aria-hidden": "true" }, across > 6 ? h : `head ${h}`))];
+    const cells = [element("span"), ...Array.from({ length: across }, (_, h) => element("span", { "aria-hidden": "true" }, across > FEW_HEADS ? h : `head ${h}`))];
     for (let l = 0; l < layers; l++) {
       cells.push(element("span", { "aria-hidden": "true" }, `layer ${l}`));
       for (let h = 0; h < across; h++) {
@@ -277,7 +283,7 @@ export function renderAttentionLab({ model, el }) {
     squareSaid = element("p", { style: "margin: 4px 0 0" });
     square.replaceChildren(
       element("div", { class: "bl-name" }, "Influence: which output each token moves"),
-      element("div", { class: "bl-square", style: `grid-template-columns: auto minmax(${12 * size + 14}px, ${cell * size + 14}px); font-size: ${size > 24 ? 11 : size > 10 ? 12 : 14}px` },
+      element("div", { class: "bl-square", style: `grid-template-columns: auto minmax(${12 * size + 14}px, ${cell * size + 14}px); font-size: ${size > FEW_TOKENS ? 11 : size > 10 ? 12 : 14}px` },
         element("div", { class: "bl-across", "aria-hidden": "true", style: `grid-template-columns: repeat(${size}, 1fr)` },
           ...tokens.map((token) => element("span", {}, shortened(token)))),
         element("div", { class: "bl-down", "aria-hidden": "true", style: `grid-template-rows: repeat(${size}, 1fr)` }, ...squareNames),
@@ -294,6 +300,8 @@ export function renderAttentionLab({ model, el }) {
       values = attentionValues(model);
       if (values) {
         tops = highest(values);
+        row.classList.toggle("bl-many-heads", values.heads > FEW_HEADS);
+        row.classList.toggle("bl-many-tokens", values.tokens.length > FEW_TOKENS);
         buildLines();
         buildHeads();
         buildSquare();
@@ -379,24 +387,28 @@ function drawnPicture(values, tops, { layer, head, token, reads }) {
   const line = 26, dot = Math.max(1, Math.floor(Math.max(40, Math.min(110, 480 / heads)) / size)), side = dot * size;
   const cell = Math.max(12, Math.min(28, Math.floor(340 / size)));
   const top = 84, name = 110, x1 = 24, x2 = x1 + 450, x3 = x2 + 70 + heads * (side + 8) + 36;
-  const width = x3 + name + size * cell + 24;
+  const said = attentionSaid(values, layer, head, token), text = `${tokens.join(" ")}   (${reads})`;
   const height = top + 40 + Math.max(size * line, layers * (side + 8), size * cell + name);
-  const canvas = element("canvas", { width: 2 * width, height: 2 * height });
+  const canvas = element("canvas", { height: 2 * height });
   const context = canvas.getContext("2d");
+  context.font = "bold 16px sans-serif";
+  const wide = Math.max(...[said, text].map((line) => context.measureText(line).width));
+  const width = Math.ceil(Math.max(x3 + name + size * cell, x3 + 340, x1 + wide)) + 24;
+  canvas.width = 2 * width;
   context.scale(2, 2);
   context.fillStyle = COLORS.white;
   context.fillRect(0, 0, width, height);
-  writeOn(context, attentionSaid(values, layer, head, token), x1, 24, { bold: true });
-  writeOn(context, `${tokens.join(" ")}   (${reads})`, x1, 50);
+  writeOn(context, said, x1, 24, { bold: true });
+  writeOn(context, text, x1, 50);
 
   writeOn(context, "looks", x1 + name, top, { align: "right", bold: true });
   writeOn(context, "at", x1 + name + 160, top, { bold: true });
   writeOn(context, "weight", x1 + 410, top, { align: "right", bold: true });
   const y = (i) => top + 30 + line * i;
-  tokens.forEach((text, j) => {
+  tokens.forEach((piece, j) => {
     const value = level(layer, head, token, j);
-    writeOn(context, shortened(text), x1 + name, y(j), { align: "right", bold: j === token });
-    writeOn(context, shortened(text), x1 + name + 160, y(j));
+    writeOn(context, shortened(piece), x1 + name, y(j), { align: "right", bold: j === token });
+    writeOn(context, shortened(piece), x1 + name + 160, y(j));
     writeOn(context, levelText(value), x1 + 410, y(j), { align: "right" });
     if (value <= 1) return;
     context.beginPath();
@@ -413,7 +425,7 @@ function drawnPicture(values, tops, { layer, head, token, reads }) {
     writeOn(context, `layer ${l}`, x2, top + 20 + l * (side + 8) + side / 2, { size: 14 });
     for (let h = 0; h < heads; h++) {
       const x = x2 + 64 + h * (side + 8), y0 = top + 20 + l * (side + 8);
-      if (l === 0) writeOn(context, heads > 6 ? String(h) : `head ${h}`, x + side / 2, top, { align: "center", size: 14, bold: true });
+      if (l === 0) writeOn(context, heads > FEW_HEADS ? String(h) : `head ${h}`, x + side / 2, top, { align: "center", size: 14, bold: true });
       paintSquare(context, x, y0, dot, size, (i, j) => level(l, h, i, j), tops.looks, LOOKS);
       framed(context, x, y0, side, l === layer && h === head);
     }
@@ -423,13 +435,13 @@ function drawnPicture(values, tops, { layer, head, token, reads }) {
   writeOn(context, "influence: output (row) moved by token (column)", x3, top, { size: 14, bold: true });
   paintSquare(context, x3 + name, y3, cell, size, moved, tops.moves, MOVES);
   framed(context, x3 + name, y3, size * cell, false);
-  tokens.forEach((text, i) => {
+  tokens.forEach((piece, i) => {
     const small = Math.min(14, cell);
-    writeOn(context, shortened(text), x3 + name - 8, y3 + (i + 0.5) * cell, { align: "right", size: small, bold: i === token });
+    writeOn(context, shortened(piece), x3 + name - 8, y3 + (i + 0.5) * cell, { align: "right", size: small, bold: i === token });
     context.save();
     context.translate(x3 + name + (i + 0.5) * cell, y3 - 6);
     context.rotate(-Math.PI / 2);
-    writeOn(context, shortened(text), 0, 0, { size: small });
+    writeOn(context, shortened(piece), 0, 0, { size: small });
     context.restore();
   });
   return canvas;
