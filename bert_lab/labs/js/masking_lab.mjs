@@ -206,6 +206,7 @@ const LAB_STYLE = `
 .bl-lab .bl-split input:focus-visible::-webkit-slider-thumb { outline: 3px solid var(--bl-accent); outline-offset: 3px; }
 .bl-lab .bl-split input:focus-visible::-moz-range-thumb { outline: 3px solid var(--bl-accent); outline-offset: 3px; }
 .bl-lab .bl-charts { display: flex; flex-wrap: wrap; gap: 12px; margin: 8px 0; }
+.bl-lab .bl-charts svg { flex: 1 1 340px; max-width: 430px; min-width: 0; }
 `;
 
 /** One slider with two handles: shares of M, R and K that always sum to 1. */
