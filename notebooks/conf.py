@@ -55,6 +55,7 @@ html_title = "bert_lab"
 html_baseurl = ""
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_js_files = ["book.js"]
 html_domain_indices = False
 html_show_sphinx = False
 html_show_copyright = False
@@ -77,9 +78,6 @@ html_theme_options = {
 mathjax_path = "mathjax/tex-chtml-full.js"
 mathjax3_config = {"options": {"enableMenu": False, "enableAssistiveMml": True}}
 MATHJAX = "sphinx-mathjax-offline"
-
-# A browser lets no page from a disk read another one: search then shows titles, without a line of each page.
-FROM_DISK = 'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
 
 logger = logging.getLogger(__name__)
 
@@ -137,5 +135,4 @@ def setup(app: Sphinx) -> dict:
     app.add_transform(AlternativeText)
     app.add_transform(FoldedCode)
     app.add_js_file("bert_lab.js", loading_method="defer")
-    app.add_js_file(None, body=FROM_DISK)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
