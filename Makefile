@@ -14,6 +14,9 @@ BROWSER ?=
 TORCH_INDEX ?=
 JOBS ?= 2
 CHAPTERS ?=
+SCREENSHOTS ?= build/screenshots
+
+FOLDER = $(patsubst ~/%,$(HOME)/%,$(DIR))
 
 VENV := .venv
 ifeq ($(OS),Windows_NT)
@@ -43,23 +46,32 @@ $(shell rm -f $(READER) $(TEST) $(BOOK))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test notebooks book lint bench clean
+.PHONY: help setup lab test test-browser screenshots notebooks book lint bench clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
 
 setup: $(TEST) ## make .venv and install every set
 
 lab: $(READER) ## open the book in JupyterLab (PORT=8888; DIR=notebooks; BROWSER=none for no window)
 	@$(PY) -m jupyterlab --ServerApp.ip=127.0.0.1 --ServerApp.port=$(PORT) --ServerApp.allow_root=True \
-		--ServerApp.root_dir="$(patsubst ~/%,$(HOME)/%,$(DIR))" --LabApp.default_url=/lab/workspaces/bert_lab/tree/00_start_here.ipynb \
+		--ServerApp.root_dir="$(FOLDER)" --LabApp.default_url=/lab/workspaces/bert_lab/tree/00_start_here.ipynb \
 		--LabApp.extension_manager=readonly --LabApp.news_url=None \
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 		$(if $(filter none,$(BROWSER)),--no-browser)
 
 test: $(TEST) ## run every test, the chapters under strict nbval included
 	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadfile --cov --cov-report term
+
+# The browser is the system's: Debian's package chromium, or Chrome. Of JupyterLab and its kernels one runs at a time.
+test-browser: $(TEST) book ## drive the labs and the site in a real browser (SCREENSHOTS=build/screenshots)
+	@BERT_LAB_BOOK=notebooks/_build/html SCREENSHOTS="$(SCREENSHOTS)" $(PY) -m pytest tests/browser \
+		--numprocesses $(JOBS) --dist loadfile
+
+screenshots: $(TEST) book ## picture each page at each size (SCREENSHOTS=build/screenshots), and the README's labs
+	@BERT_LAB_BOOK=notebooks/_build/html SCREENSHOTS="$(SCREENSHOTS)" README_PICTURES=notebooks/images \
+		$(PY) -m pytest tests/browser/test_pictures.py --numprocesses $(JOBS) --dist load
 
 notebooks: $(TEST) ## execute the chapters and store them (CHAPTERS="notebooks/01_....ipynb" for some)
 	@$(PY) notebooks/_execute.py $(CHAPTERS)

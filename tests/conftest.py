@@ -13,6 +13,8 @@ os.environ.pop("MPLBACKEND", None)
 
 import matplotlib
 import nbval.plugin
+import pytest
+from chromium import find_chromium, left_out
 from hypothesis import settings
 
 matplotlib.use("Agg")
@@ -30,3 +32,9 @@ def _no_coverage(*_args, **_kwargs) -> None:
 
 nbval.plugin.setup_coverage = _no_coverage
 nbval.plugin.teardown_coverage = _no_coverage
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    """After a run of the whole suite, say what no part of it has looked at."""
+    if config.args_source == pytest.Config.ArgsSource.TESTPATHS:
+        terminalreporter.write_line(left_out(find_chromium()))

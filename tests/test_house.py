@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import chromium
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -370,8 +371,9 @@ def test_what_is_made_is_not_tracked():
 def test_make_help_lists_every_target():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
-    assert phony.split() == ["help", "setup", "lab", "test", "notebooks", "book", "lint", "bench", "clean"]
-    explained = re.findall(r"^([a-z]+):.*## \S", makefile, re.MULTILINE)
+    wanted = "help setup lab test test-browser screenshots notebooks book lint bench clean"
+    assert phony == wanted
+    explained = re.findall(r"^([a-z-]+):.*## \S", makefile, re.MULTILINE)
     assert explained == phony.split()
     if not shutil.which("make"):
         pytest.skip("make is not installed: its help was read but not run")
@@ -387,8 +389,26 @@ def test_ci_run_is_executable_and_goes_through_make():
     assert [line for line in text.splitlines() if "make " in line and not line.startswith("#")] == [
         "step make setup",
         "step make lint",
+        "step make book",
+        "step make test-browser",
         "exec make test",  # last, so that its closing line is the run's
     ]
+
+
+def test_what_make_test_leaves_out_is_said_in_one_line(monkeypatch, tmp_path):
+    assert chromium.left_out("/bin/chromium") == (
+        "Left out: the labs and the site in a real browser (make test-browser)"
+    )
+    assert chromium.left_out(None).endswith("it needs Chromium or Chrome, and none was found here")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("BERT_LAB_CHROMIUM", raising=False)
+    assert chromium.find_chromium() is None
+    program = tmp_path / ("google-chrome.exe" if sys.platform == "win32" else "google-chrome")
+    program.write_text("")
+    program.chmod(0o755)
+    assert chromium.find_chromium() == str(program)
+    listed = re.search(r"for name in (.*); do", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert listed[1].split() == list(chromium.NAMES)
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
