@@ -6,21 +6,10 @@ import numpy as np
 import traitlets
 
 from bert_lab.attention_view import BOTH, CAUSAL, MOST, as_shown, look
-from bert_lab.labs.front import FrontLab
+from bert_lab.labs.front import FrontLab, Setting
 from bert_lab.rng import as_index
 
 MOST_PADDING = 8
-
-
-class _Setting(traitlets.TraitType):
-    """A value that the view shows and moves; `check(lab, name, value)` returns it as kept, or raises."""
-
-    def __init__(self, default, check):
-        super().__init__(default)
-        self.check = check
-
-    def validate(self, obj, value):
-        return self.check(obj, self.name, value)
 
 
 def _text(_lab, name, value):
@@ -59,13 +48,13 @@ class AttentionLab(FrontLab):
     module = "attention_lab"
     title = "Attention lab"
     how_to = "Choose the token that looks: click it, or move with the arrow keys."
-    text = _Setting("", _text).tag(sync=True)
-    pair = _Setting("", _text).tag(sync=True)
-    layer = _Setting(0, _below(lambda lab: lab.model.config.n_layers)).tag(sync=True)
-    head = _Setting(0, _below(lambda lab: lab.model.config.n_heads)).tag(sync=True)
-    reads = _Setting(BOTH, _reads).tag(sync=True)
-    padding = _Setting(0, _below(lambda lab: MOST_PADDING + 1)).tag(sync=True)
-    token = _Setting(0, _below(lambda lab: MOST if lab.tokens is None else len(lab.tokens))).tag(sync=True)
+    text = Setting("", _text).tag(sync=True)
+    pair = Setting("", _text).tag(sync=True)
+    layer = Setting(0, _below(lambda lab: lab.model.config.n_layers)).tag(sync=True)
+    head = Setting(0, _below(lambda lab: lab.model.config.n_heads)).tag(sync=True)
+    reads = Setting(BOTH, _reads).tag(sync=True)
+    padding = Setting(0, _below(lambda lab: MOST_PADDING + 1)).tag(sync=True)
+    token = Setting(0, _below(lambda lab: MOST if lab.tokens is None else len(lab.tokens))).tag(sync=True)
     shown = traitlets.Dict().tag(sync=True)  # what the view draws; empty when the text cannot be read
 
     def __init__(

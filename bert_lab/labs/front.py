@@ -109,6 +109,17 @@ def page_script() -> str:
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
 
 
+class Setting(traitlets.TraitType):
+    """A value that the view shows and moves; `check(lab, name, value)` returns it as kept, or raises."""
+
+    def __init__(self, default, check):
+        super().__init__(default)
+        self.check = check
+
+    def validate(self, obj, value):
+        return self.check(obj, self.name, value)
+
+
 class FrontLab(anywidget.AnyWidget):
     """A lab whose view is the module `module` of `js/`.
 

@@ -6,7 +6,7 @@ import numpy as np
 import traitlets
 
 from bert_lab.labs.base import bad, good
-from bert_lab.labs.front import FrontLab
+from bert_lab.labs.front import FrontLab, Setting
 from bert_lab.labs.strip import Strip, fates_of
 from bert_lab.masking import as_split, mlm_mask
 from bert_lab.rates import chi_square, count_shown, exact_shares, pick_band, power
@@ -38,19 +38,8 @@ PRESETS = {
 ROW = (CLS, *(WORDS.index(word) for word in SENTENCE.split()), SEP)
 
 
-class _Setting(traitlets.TraitType):
-    """A value that the view shows and moves; `check(value)` returns it as it is kept, or raises."""
-
-    def __init__(self, default, check):
-        super().__init__(default)
-        self.check = check
-
-    def validate(self, obj, value):
-        return self.check(self.name, value)
-
-
 def _number(kind, low, high):
-    def check(name, value):
+    def check(_lab, name, value):
         if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
             raise TypeError(f"{name}: expected a number, got {value!r} of type {type(value).__name__}")
         if not low <= value <= high:
@@ -61,7 +50,7 @@ def _number(kind, low, high):
 
 
 def _one_of(known):
-    def check(name, value):
+    def check(_lab, name, value):
         if value not in known:
             raise ValueError(f"{name}: expected one of {list(known)}, got {value!r}")
         return value
@@ -69,7 +58,7 @@ def _one_of(known):
     return check
 
 
-def _flag(name, value):
+def _flag(_lab, name, value):
     if not isinstance(value, bool):
         raise TypeError(f"{name}: expected True or False, got {value!r}")
     return value
@@ -94,13 +83,13 @@ class MaskingLab(FrontLab):
         "Choose a preset or move a slider: `split` has two handles, so its shares sum to 1. A batch is the"
         " sentence below, 64 times. Shares do not fit when the p value is below 0.001."
     )
-    p = _Setting(0.15, _number(float, 0.0, 1.0)).tag(sync=True)
-    split = _Setting(BERT, lambda _, shares: as_split(shares)).tag(sync=True)
-    vocab = _Setting(1000, _one_of(SIZES)).tag(sync=True)
-    seed = _Setting(1, _number(int, 0, 99)).tag(sync=True)
-    batches = _Setting(40, _number(int, 1, 400)).tag(sync=True)
-    fresh = _Setting(False, _flag).tag(sync=True)
-    code = _Setting(MLM_MASK, _one_of((MLM_MASK, *WRONG))).tag(sync=True)
+    p = Setting(0.15, _number(float, 0.0, 1.0)).tag(sync=True)
+    split = Setting(BERT, lambda _lab, _name, shares: as_split(shares)).tag(sync=True)
+    vocab = Setting(1000, _one_of(SIZES)).tag(sync=True)
+    seed = Setting(1, _number(int, 0, 99)).tag(sync=True)
+    batches = Setting(40, _number(int, 1, 400)).tag(sync=True)
+    fresh = Setting(False, _flag).tag(sync=True)
+    code = Setting(MLM_MASK, _one_of((MLM_MASK, *WRONG))).tag(sync=True)
     given = traitlets.Dict(
         {
             "words": WORDS,
