@@ -112,7 +112,7 @@ class FoldedCode(SphinxTransform):
             if source.count("\n") >= LONG:
                 cell.setdefault("hide_mode", "input")
             if cell.get("hide_mode"):
-                solves = "solution" in source.partition("\n")[0]
+                solves = "solution" in source.partition("\n")[0] or 'check("' in source
                 cell["classes"] += ["book-solution"] * solves
                 what = "the solution" if solves else "the code"
                 cell["prompt_show"], cell["prompt_hide"] = f"Show {what}", f"Fold {what}"
