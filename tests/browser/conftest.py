@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from chromium import FLAGS, NAMES, find_chromium
-from driving import LAST, Lab, Notebook, Site, build_book, code_cells, write_notebook
-from playwright.sync_api import sync_playwright
+from driving import LAST, SECONDS, Lab, Notebook, Site, build_book, code_cells, write_notebook
+from playwright.sync_api import expect, sync_playwright
 
 from bert_lab.copying import copy_book
+
+expect.set_options(timeout=SECONDS * 1000)
 
 
 @pytest.fixture(scope="session")

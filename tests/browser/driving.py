@@ -1,6 +1,5 @@
 """What the tests in a browser share: the book without a network, notebooks in JupyterLab, what is shown."""
 
-import html
 import json
 import os
 import re
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from html.parser import HTMLParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,8 +71,8 @@ class Site:
     def close(self) -> None:
         for context in self.contexts:
             context.close()
-        assert self.asked == [], "the page asked another host"
-        assert self.errors == [], "an error in the console"
+        assert self.asked == [], f"the page asked another host: {self.asked}"
+        assert self.errors == [], f"errors in the console: {self.errors}"
 
 
 def listen(page, errors: list[str]) -> None:
@@ -203,7 +203,7 @@ class Notebook:
         self.context.close()
         for session in self._ask("GET", "/api/sessions"):
             self._ask("DELETE", f"/api/sessions/{session['id']}")
-        assert self.errors == [], "an error in the console"
+        assert self.errors == [], f"errors in the console: {self.errors}"
 
     def _ask(self, method: str, path: str):
         request = urllib.request.Request(self.server.url + path, method=method)
@@ -214,10 +214,38 @@ class Notebook:
 # ---- what is shown
 
 
+class _Texts(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.parts, self.styles = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self.styles += tag == "style"
+
+    def handle_endtag(self, tag):
+        self.styles -= tag == "style"
+
+    def handle_data(self, data):
+        self.parts += [] if self.styles else [data]
+
+
 def plain(text: str) -> str:
     """The words of some HTML, however they are spaced."""
-    text = re.sub(r"<(style|script).*?</\1>", " ", text, flags=re.DOTALL)
-    return words(html.unescape(re.sub(r"<[^>]*>", " ", text)))
+    parser = _Texts()
+    parser.feed(text)
+    return words(" ".join(parser.parts))
+
+
+def words_in(locator) -> list[str]:
+    """The same of elements in the browser, hidden parts included."""
+    texts = locator.evaluate_all("""nodes => nodes.map((node) => {
+      const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), parts = [];
+      while (walker.nextNode()) {
+        if (!walker.currentNode.parentElement.closest("style")) parts.push(walker.currentNode.data);
+      }
+      return parts.join(" ");
+    })""")
+    return [words(text) for text in texts]
 
 
 def words(text: str) -> str:
@@ -240,7 +268,7 @@ def until(page, probe, expected) -> None:
     end = time.monotonic() + SECONDS / 2
     while (got := probe()) != expected and time.monotonic() < end:
         page.wait_for_timeout(50)
-    assert got == expected
+    assert got == expected, f"shown: {got}\nexpected: {expected}"
 
 
 def slide(page, slider, share: float) -> None:
