@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from driving import ROOT, letters, live_lab, page_names, plain, slide, until, wo
 from playwright.sync_api import expect
 
 from bert_lab import PCG32, mlm_mask
-from bert_lab.labs import DrawMicroscope, MaskingLab, fates_of
+from bert_lab.labs import AttentionLab, DrawMicroscope, MaskingLab, fates_of
 from bert_lab.labs.base import inline_text
 from bert_lab.wordpiece import book_tokenizer, special_ids
 
@@ -169,6 +170,33 @@ def test_an_error_shows_in_the_lab_and_the_lab_stays_usable(site):
     page.keyboard.press("Enter")
     expect(lab.locator(".bl-error")).to_be_empty()
     until(page, lambda: microscope_shown(lab), before)
+
+
+# ---- the attention lab
+
+
+def test_the_attention_lab_by_mouse_and_keyboard(site):
+    """What it shows of a stored sentence is what the shipped model computes, to the digits that are shown."""
+    page = site.open("05_read_both_ways.html")
+    lab = live_lab(page, "Attention lab")
+    choice = lab.get_by_label("sentence")
+    choice.select_option(index=4)
+    text = choice.locator("option").nth(4).inner_text()
+    lab.get_by_role("radio", name="position 2,").check()
+    lab.get_by_label("head", exact=True).focus()
+    for key in ("Home", "ArrowRight"):
+        page.keyboard.press(key)
+    lab.get_by_label("layer", exact=True).focus()
+    page.keyboard.press("End")
+    expect(lab.locator(".bl-said")).to_contain_text("layer 3, head 1: position 2")
+    by_python = AttentionLab(text=text, layer=3, head=1, token=2)
+    digits = "table.bl-looks tbody tr td.bl-digits:nth-last-child({})"
+    expect(lab.locator(digits.format(2))).to_have_count(len(by_python.tokens))
+    weights = [float(text) for text in lab.locator(digits.format(2)).all_inner_texts()]
+    assert np.abs(np.array(weights) - by_python.weights).max() < 0.0101  # stored and shown in hundredths
+    with page.expect_download() as saved:
+        lab.get_by_role("button", name="Save as PNG").click()
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
 # ---- predictions
