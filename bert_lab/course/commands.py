@@ -193,7 +193,7 @@ def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
     from tqdm import tqdm
 
     from .engine import Engine
-    from .grading import grade_tests, libraries, run_course_tests
+    from .grading import gather_tests, grade_tests, libraries, run_course_tests
     from .report import Checked
     from .submission import gather
 
@@ -212,8 +212,7 @@ def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
                 except ValueError as error:
                     yield _unusable(folder, part, error)
                     continue
-                gather(whole, tests)
-                (tests / "bert.py").unlink(missing_ok=True)
+                gather_tests(whole, tests)
                 try:
                     course = run_course_tests(engine, whole, part, seconds=seconds)
                     grade = grade_tests(engine, tests, rows, seconds, bar.update)

@@ -211,13 +211,10 @@ class Grade:
     problem: str = ""
     wrong: tuple[Failure, ...] = ()
 
-    def _ids(self, kind: str) -> list[str]:
-        return [id for id, verdict in self.verdicts.items() if verdict.kind == kind]
-
     @property
     def killed(self) -> list[str]:
         """The ids of the mutants that at least one test caught."""
-        return self._ids("killed")
+        return [id for id, verdict in self.verdicts.items() if verdict.kind == "killed"]
 
     @property
     def survived(self) -> list[str]:
@@ -230,14 +227,15 @@ class Grade:
         return len(self.killed) / len(self.verdicts) if self.verdicts else 0.0
 
     @property
-    def missing_pitfalls(self) -> list[str]:
-        """Survivors among the course text's own twelve, all of which must be killed."""
-        return [id for id in self.survived if MUTANTS[id].required]
+    def pitfalls(self) -> dict[str, bool]:
+        """{id: whether it is killed} of the course text's own twelve, all of which must be."""
+        killed = self.killed
+        return {id: id in killed for id in self.verdicts if MUTANTS[id].required}
 
     @property
     def passed(self) -> bool:
         """Whether at least 0.80 of the mutants are killed, and every pitfall."""
-        return not self.problem and self.share >= SHARE and not self.missing_pitfalls
+        return not self.problem and self.share >= SHARE and all(self.pitfalls.values())
 
     @property
     def caught_by(self) -> dict[str, list[str]]:
@@ -283,10 +281,9 @@ class Grade:
             f"killed {len(self.killed)} of {len(self.verdicts)} mutants: "
             f"{self.share:.2f} ({SHARE:.2f} is wanted)"
         ]
-        required = [id for id in self.verdicts if MUTANTS[id].required]
-        if required:
-            killed = len(required) - len(self.missing_pitfalls)
-            lines.append(f"pitfalls: {killed} of {len(required)} (all are wanted)")
+        pitfalls = self.pitfalls.values()
+        if pitfalls:
+            lines.append(f"pitfalls: {sum(pitfalls)} of {len(pitfalls)} (all are wanted)")
         for id, verdict in self.verdicts.items():
             if verdict.why:
                 kind = "" if verdict.kind == "timeout" else f"{verdict.kind}: "  # its reason begins with it

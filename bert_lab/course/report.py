@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import textwrap
 from collections.abc import Callable, Sequence
@@ -23,8 +24,12 @@ def painter(stream) -> Paint:
     """A function that colors a text by what it says, where the stream is a terminal that wants colors."""
     wanted = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     if not wanted:
-        return lambda text, kind: text
+        return _plain
     return lambda text, kind: f"\x1b[{_COLORS[kind]}m{text}\x1b[0m"
+
+
+def _plain(text: str, kind: str) -> str:
+    return text
 
 
 @dataclass(frozen=True)
@@ -65,22 +70,9 @@ def course_lines(
     """
     if course.trouble:
         return [f"{paint('failed', 'failed')}  {course.trouble}"]
-    lines, why = [], _reasons()
-    missing = course.notes.get("missing", [])
-    for test in select:
-        if test in course.passed:
-            lines += [] if brief else [f"{paint('passed', 'passed')}  {test}"]
-            continue
-        failure = course.failed[test]
-        todo = failure.todo or next(
-            (name for name in missing if f"attribute {name!r}" in failure.message), ""
-        )
-        if todo:
-            lines.append(f"{paint('to do', 'to do')}   {test}: {todo} is not written yet")
-        else:
-            lines.append(f"{paint('failed', 'failed')}  {test}")
-            lines += [f"        {line}" for line in [*failure_lines(failure), f"Why it matters: {why[test]}"]]
-    borrowed = course.notes.get("borrowed", [])
+    shown = [test for test in select if not (brief and test in course.passed)]
+    lines = [line for test in shown for line in _test_lines(course, test, paint)]
+    missing, borrowed = course.notes.get("missing", []), course.notes.get("borrowed", [])
     if borrowed:
         lines.append(f"note    bert_lab's own, not written in bert.py: {', '.join(borrowed)}")
     if part == "whole" and set(missing) >= set(handout.PARTS["whole"]) - set(handout.PARTS["masking"]):
@@ -88,6 +80,18 @@ def course_lines(
             "note    bert.py has nothing of the model: for the masking part alone, add --only masking"
         )
     return lines
+
+
+def _test_lines(course: Outcome, test: str, paint: Paint) -> list[str]:
+    """One course test: passed, to do, or failed and why."""
+    if test in course.passed:
+        return [f"{paint('passed', 'passed')}  {test}"]
+    failure, missing = course.failed[test], course.notes.get("missing", [])
+    todo = failure.todo or next((name for name in missing if f"attribute {name!r}" in failure.message), "")
+    if todo:
+        return [f"{paint('to do', 'to do')}   {test}: {todo} is not written yet"]
+    told = [*failure_lines(failure), f"Why it matters: {_reasons()[test]}"]
+    return [f"{paint('failed', 'failed')}  {test}", *(f"        {line}" for line in told)]
 
 
 def failure_lines(failure: Failure) -> list[str]:
@@ -104,6 +108,7 @@ def failure_lines(failure: Failure) -> list[str]:
     return lines
 
 
+@functools.cache
 def _reasons() -> dict[str, str]:
     """{course test: the reason in its docstring}, one line each."""
     tree = ast.parse(Path(__file__).with_name("test_bert.py").read_text(encoding="utf-8"))
@@ -147,14 +152,13 @@ def table(all_checked: Sequence[Checked]) -> str:
     for each in all_checked:
         grade = each.grade
         tests = handout.course_tests(each.part)
-        pitfalls = [id for id in grade.verdicts if id not in grade.missing_pitfalls and id.startswith("s")]
-        required = [id for id in grade.verdicts if id.startswith("s")]
+        pitfalls = grade.pitfalls.values()
         rows.append(
             (
                 each.name,
                 f"{len(each.course.passed)}/{len(tests)}",
                 f"{len(grade.killed)}/{len(grade.verdicts)}" if grade.verdicts else "none",
-                f"{len(pitfalls)}/{len(required)}" if required else "none",
+                f"{sum(pitfalls)}/{len(pitfalls)}" if pitfalls else "none",
                 f"{each.score:.1f}",
                 "passed" if each.passed else f"not passed{_first_reason(each)}",
             )
@@ -182,11 +186,7 @@ def gradescope(checked: Checked, steps: int) -> dict:
     names = handout.course_tests(checked.part)
     tests = []
     for name in names:
-        lines = (
-            course_lines(course, "", [name], lambda text, kind: text)
-            if not course.trouble
-            else [course.trouble]
-        )
+        lines = [course.trouble] if course.trouble else _test_lines(course, name, _plain)
         tests.append(_entry(f"course: {name}", name in course.passed, POINTS / len(names), "\n".join(lines)))
     for id, verdict in grade.verdicts.items():
         said = {"killed": f"caught by {', '.join(verdict.tests)}", "survived": "no test caught it"}
@@ -197,7 +197,7 @@ def gradescope(checked: Checked, steps: int) -> dict:
         tests.append(_entry("your tests", False, POINTS, "\n".join(_problem_lines(grade))))
     return {
         "score": round(checked.score, 2),
-        "output": "\n".join(lines_of(checked, steps, lambda text, kind: text)),
+        "output": "\n".join(lines_of(checked, steps, _plain)),
         "tests": tests,
         "extra_data": {
             "passed": checked.passed,

@@ -15,17 +15,15 @@ stands at the end of a cell. The cell's source holds the truth, hence it is fold
 import traitlets
 
 from bert_lab.labs.base import inline_html, inline_text
-from bert_lab.labs.front import FrontLab
+from bert_lab.labs.front import FrontLab, Setting
 
 
-class _Choice(traitlets.TraitType):
+def _choice(lab, name, value):
     """None, or one of the prediction's choices."""
-
-    def validate(self, obj, value):
-        choices = [choice for choice, _ in obj.options]
-        if value not in (None, *choices):
-            raise ValueError(f"choice: expected one of {choices!r}, got {value!r}")
-        return value
+    choices = [choice for choice, _ in lab.options]
+    if value not in (None, *choices):
+        raise ValueError(f"{name}: expected one of {choices!r}, got {value!r}")
+    return value
 
 
 class Prediction(FrontLab):
@@ -42,7 +40,7 @@ class Prediction(FrontLab):
     title = "Predict"
     options = traitlets.List().tag(sync=True)
     right = traitlets.Unicode().tag(sync=True)
-    choice = _Choice(None).tag(sync=True)
+    choice = Setting(None, _choice).tag(sync=True)
 
     def __init__(self, question: str, options: list[tuple[str, str]], right: str):
         self.question = self.how_to = question
