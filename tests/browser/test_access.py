@@ -27,6 +27,16 @@ def test_a_page_has_no_serious_fault(site, name):
     assert faults(page) == []
 
 
+def test_nothing_moves_for_those_who_asked_for_less_motion(site):
+    page = site.open("00_start_here.html", reduced_motion="reduce")
+    running = """() => {
+      document.querySelectorAll('details').forEach((fold) => { fold.open = true; });
+      return document.getAnimations().length;
+    }"""
+    assert page.locator("details").count() > 0
+    assert page.evaluate(running) == 0
+
+
 def test_a_fault_would_be_found(site):
     page = site.open("index.html")
     page.evaluate("document.querySelector('article').append(document.createElement('button'))")

@@ -157,6 +157,21 @@ def test_the_microscope_by_keyboard_on_a_sentence_of_ones_own(site):
     assert letters(lab) == list(fates_of(ids, special, inputs, labels, tok.mask_id))
 
 
+def test_what_is_being_typed_stays_while_the_lab_shows_another_value(site):
+    page = site.open("01_mask_by_hand.html")
+    lab = live_lab(page, "Draw microscope")
+    seed, slider = lab.get_by_label("seed"), lab.get_by_label("draw", exact=True)
+    seed.fill("8")
+    # A value comes from elsewhere, as Python's do in JupyterLab, and the focus stays in the field.
+    slider.evaluate("(input) => { input.value = 2; input.dispatchEvent(new Event('input')); }")
+    until(page, lambda: microscope_shown(lab)["rows"][0].split(":")[0].split(" of ")[0], "draw 2")
+    expect(seed).to_have_value("8")
+    expect(seed).to_be_focused()
+    page.keyboard.press("Enter")
+    text, p = (lab.get_by_label(name, exact=True).input_value() for name in ("sentence", "p"))
+    until(page, lambda: microscope_shown(lab), microscope_by_python(text, 8, float(p), 2))
+
+
 def test_an_error_shows_in_the_lab_and_the_lab_stays_usable(site):
     page = site.open("01_mask_by_hand.html")
     lab = live_lab(page, "Draw microscope")

@@ -244,14 +244,21 @@ export function tickFor(model, name, { label = name }) {
   return { field: labelled(label, input), input, show: () => { input.checked = model.get(name); } };
 }
 
-/** A line of text, tied to a value of the model; it counts when Enter is pressed or the field is left. */
+/**
+ * A line of text, tied to a value of the model; it counts when Enter is pressed or the field is left.
+ * `show()` leaves what the reader is typing alone until the model's value is another one.
+ */
 export function textFor(model, name, { label = name, width = "12em", ...attributes }) {
   const input = element("input", {
     type: "text", autocomplete: "off", spellcheck: "false", style: `width:${width}`, ...attributes });
   const take = () => { model.set(name, input.value); model.save_changes(); };
   input.addEventListener("change", take);
   input.addEventListener("keydown", ({ key }) => { if (key === "Enter") take(); }); // JupyterLab keeps the change back
-  const show = () => { if (input.value !== String(model.get(name))) input.value = model.get(name); };
+  let shown = null;
+  const show = () => {
+    const value = String(model.get(name));
+    if (value !== shown) input.value = shown = value;
+  };
   return { field: labelled(label, input), input, show };
 }
 
