@@ -30,6 +30,7 @@ from tqdm import tqdm
 from .checkpoint import load_bert, save_bert
 from .corpus import MAX_LEN, Corpus
 from .datasets import MLMCollator, MLMDataset
+from .fitting import optimizer_of, rate_at, update
 from .masking import BERT_SPLIT, IGNORE, as_probability, as_split
 from .model import BertConfig, BertForMLM
 from .packing import mean_cross_entropy
@@ -44,7 +45,6 @@ SIZES = {
 # What two cores did in a minute, measured, so that `--minutes` always plans the same steps: on a faster
 # machine the minutes are shorter, on a slower one longer.
 STEPS_A_MINUTE = {"tiny": 1700, "small": 600}
-WARM_UP = 0.03  # of the steps
 EVALUATIONS = 20  # of the held-out passages
 ENTRIES = 200  # of the history, at most
 HELD_OUT_P = 0.15  # of the held-out passages' masks, which are those of seed 0, whatever the run's are
@@ -59,7 +59,7 @@ class Plan:
     steps: how many updates. config: "tiny" (2 layers x 128) or "small" (4 x 192). seed: of the first weights,
     the order and the masks. p, split: of the masks, as in `mlm_mask`. left_only: train the causal twin
     instead, which predicts each next piece from those before it. batch: passages a step. peak: the highest
-    learning rate, after `WARM_UP`; it falls to 0 in a straight line. float16: how the weights are saved.
+    learning rate, after a warm-up; it falls to 0 in a straight line. float16: how the weights are saved.
     start: the directory of a model to begin with, instead of weights that are drawn.
 
     Raises TypeError or ValueError, with the field's name.
@@ -97,8 +97,7 @@ class Plan:
 
     def rate(self, step: int) -> float:
         """The learning rate of step number `step`, which counts from 0."""
-        part = (step + 1) / self.steps
-        return self.peak * min(part / WARM_UP, (1 - part) / (1 - WARM_UP) + 1e-3)
+        return rate_at(step, self.steps, self.peak)
 
 
 def _check_config(config) -> None:
@@ -227,10 +226,7 @@ class _Training:
         self.plan, self.corpus = plan, corpus
         config = BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES[plan.config])
         self.model = BertForMLM(config, PCG32(plan.seed)) if plan.start is None else _begun(plan, config)
-        matrices = [p for p in self.model.parameters() if p.dim() > 1]
-        vectors = [p for p in self.model.parameters() if p.dim() == 1]
-        groups = [{"params": matrices, "weight_decay": 0.01}, {"params": vectors, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-6, fused=True)
+        self.optimizer = optimizer_of(self.model)
         self.step = 0
         self.history: list[dict] = []
         self.sums = dict(_NO_SUMS)
@@ -242,12 +238,7 @@ class _Training:
         batch = self.batches[self.step]
         logits, targets = predicted(self.model, batch, self.plan.left_only)
         loss = mean_cross_entropy(logits, targets)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.plan.rate(self.step)
-        self.optimizer.step()
+        update(self.model, self.optimizer, loss, self.plan.rate(self.step))
         self.step += 1
         self.tokens += int(batch["attention_mask"].sum())
         hits = int((logits.argmax(-1) == targets).sum())

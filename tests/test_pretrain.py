@@ -18,7 +18,17 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from bert_lab import PCG32, BertConfig, BertForMLM, load_bert, mlm_mask, save_bert, special_ids, weightfiles
+from bert_lab import (
+    PCG32,
+    BertConfig,
+    BertForMLM,
+    fitting,
+    load_bert,
+    mlm_mask,
+    save_bert,
+    special_ids,
+    weightfiles,
+)
 from bert_lab import pretrain as module
 from bert_lab.corpus import MAX_LEN, corpus_of
 from bert_lab.datasets import MLMCollator
@@ -94,9 +104,9 @@ def test_the_rate_warms_up_and_falls_in_straight_lines():
     plan = Plan(steps=1000, peak=1e-3)
     rates = np.array([plan.rate(step) for step in range(1000)])
     top = int(rates.argmax())
-    assert top == pytest.approx(module.WARM_UP * 1000, abs=1) and rates[top] == pytest.approx(1e-3, rel=0.01)
-    assert np.allclose(np.diff(rates[:top]), 1e-3 / (module.WARM_UP * 1000))
-    assert np.allclose(np.diff(rates[top + 1 :]), -1e-3 / ((1 - module.WARM_UP) * 1000))
+    assert top == pytest.approx(fitting.WARM_UP * 1000, abs=1) and rates[top] == pytest.approx(1e-3, rel=0.01)
+    assert np.allclose(np.diff(rates[:top]), 1e-3 / (fitting.WARM_UP * 1000))
+    assert np.allclose(np.diff(rates[top + 1 :]), -1e-3 / ((1 - fitting.WARM_UP) * 1000))
     assert 0 < rates[-1] < 2e-6
 
 
