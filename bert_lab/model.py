@@ -38,7 +38,7 @@ class BertConfig:
     ln_eps: float = 1e-12
 
     def __post_init__(self):
-        for field in fields(self)[:-2]:
+        for field in fields(BertConfig)[:-2]:
             setattr(self, field.name, as_index(getattr(self, field.name), field.name, 1, 2**31))
         self.dropout, self.ln_eps = as_real(self.dropout, "dropout"), as_real(self.ln_eps, "ln_eps")
         if self.d_model % self.n_heads:

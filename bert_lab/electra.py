@@ -1,0 +1,301 @@
+"""ELECTRA: a small generator fills blanks by chance; the encoder learns to tell which pieces were replaced.
+
+The generator is a small `BertForMLM`. Pieces that are drawn from its predictions are put into the blanks, and
+the discriminator says at every position whether the piece that stands there was replaced. So it learns from
+all real positions, not from the blanks alone. Afterwards the generator is thrown away.
+
+Shapes: B batch, T positions, N real ones, M blanks, d model width, e width of the tables, V vocabulary.
+Source: Clark et al. 2020, "ELECTRA: Pre-training Text Encoders as Discriminators Rather Than Generators".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .masking import IGNORE
+from .model import BertConfig, BertEncoder, BertForMLM, BertLayer, checked, drawn
+from .packing import labelled, mean_cross_entropy
+from .rng import PCG32, as_index, as_real
+
+WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 3 and appendix A
+BATCH = ("input_ids", "token_type_ids", "attention_mask", "labels")
+
+
+# ---- the discriminator
+
+
+@dataclass
+class ElectraConfig(BertConfig):
+    """The sizes of a discriminator whose tables may be narrower than its layers.
+
+    d_embedding: the width e of the tables, >= 1; d_model where none is given. The other fields and the errors
+    are those of `BertConfig`.
+    """
+
+    d_embedding: int | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        width = self.d_model if self.d_embedding is None else self.d_embedding
+        self.d_embedding = as_index(width, "d_embedding", 1, 2**31)
+
+
+class ElectraEncoder(BertEncoder):
+    """A `BertEncoder` whose tables have width e: where e is not d, `project` takes their normed sum to d.
+
+    Weights are drawn from `rng` (or PCG32(0)) in the order of the parameters: tables, projection, layers.
+    """
+
+    def __init__(self, config: ElectraConfig, rng: PCG32 | None = None):
+        if not isinstance(config, ElectraConfig):
+            raise TypeError(f"config: expected an ElectraConfig, got {type(config).__name__}")
+        nn.Module.__init__(self)  # BertEncoder's own would make tables of width d
+        self.config, rng, e = config, rng or PCG32(0), config.d_embedding
+        sizes = config.vocab, config.max_len, config.type_vocab
+        self.word, self.position, self.token_type = (drawn(nn.Embedding, n, e, rng=rng) for n in sizes)
+        self.norm = nn.LayerNorm(e, config.ln_eps)
+        self.project = nn.Identity() if e == config.d_model else drawn(nn.Linear, e, config.d_model, rng=rng)
+        self.layers = nn.ModuleList(BertLayer(config, rng) for _ in range(config.n_layers))
+        self.drop = nn.Dropout(config.dropout)
+
+    def embed(self, *args, **options):
+        """As in `BertEncoder`, and projected: [N, d]"""
+        h, rows, allowed = super().embed(*args, **options)
+        return self.project(h), rows, allowed
+
+
+class ElectraDiscriminator(nn.Module):
+    """The encoder with the head that judges each position: w GELU(W h + b) + c, one number.
+
+    `config` is a `BertConfig`, for a `BertEncoder`, or an `ElectraConfig`, for an `ElectraEncoder`. Weights
+    are drawn as in `BertLayer`.
+    """
+
+    def __init__(self, config: BertConfig, rng: PCG32 | None = None):
+        super().__init__()
+        self.config, rng = checked(config), rng or PCG32(0)
+        self.encoder = (ElectraEncoder if isinstance(config, ElectraConfig) else BertEncoder)(config, rng)
+        self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng=rng)
+        self.prediction = drawn(nn.Linear, config.d_model, 1, rng=rng)
+
+    def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
+        """`(logits, loss)`: logits [B, T], above 0 where a piece looks replaced, 0 at padding.
+
+        Args:
+            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`.
+            labels: integers [B, T]: 1 where the piece was replaced, 0 where it is the text's, -100 where
+                nothing is asked, as at padding. The loss is the mean binary cross-entropy, in nats, over
+                those that are not -100; 0.0 when there is none; None without labels.
+
+        Raises as `BertForMLM.forward` does.
+
+        Source: Clark et al. 2020, section 2, the loss of the discriminator.
+        """
+        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask)
+        h = self.encoder.run(h, rows, allowed)
+        logits = self.prediction(F.gelu(self.transform(h))).squeeze(-1)  # [N]
+        if labels is None:
+            return rows.unpack(logits), None
+        places, targets = labelled(labels, rows, 2)
+        asked = logits.index_select(0, places)
+        loss = F.binary_cross_entropy_with_logits(asked, targets.to(asked.dtype), reduction="sum")
+        return rows.unpack(logits), loss / max(1, len(targets))
+
+
+# ---- the pair
+
+
+def sample_replacements(logits: Tensor, rng) -> Tensor:
+    """One id for each row of logits [M, V], drawn from its softmax: int64 [M].
+
+    Row by row one `rng.uniform()` u, and the smallest id whose cumulative probability exceeds u, as
+    `sample_categorical` has it. Probabilities and their sums are of float64.
+
+    Raises TypeError for logits that are no floating-point tensor, and for a generator without uniform();
+    ValueError for another shape, and for logits without a softmax (NaN). Nothing is drawn then.
+
+    Source: Clark et al. 2020, section 2, the distribution of the generator; the course text, section 2.2.
+    """
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        told = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise TypeError(f"logits: expected a tensor of floating-point numbers, got {told}")
+    if logits.dim() != 2 or not logits.shape[1]:
+        raise ValueError(f"logits: expected [M, V] with V >= 1, got {list(logits.shape)}")
+    if isinstance(rng, type) or not callable(getattr(rng, "uniform", None)):
+        raise TypeError(f"rng: expected a generator with uniform(), such as PCG32(42), got {rng!r}")
+    p = logits.detach().double().softmax(-1).cpu().numpy()
+    if np.isnan(p).any():
+        raise ValueError("logits: expected numbers with a softmax, got NaN, infinity or -infinity alone")
+    m, v = p.shape
+    # A PCG32's own draws come in a block; a subclass may have changed them, and is asked one by one.
+    u = rng.block(m) * 2.0**-32 if type(rng) is PCG32 else np.array([rng.uniform() for _ in range(m)])
+    found = (p.cumsum(1) <= u[:, None]).sum(1)
+    last = v - 1 - (p[:, ::-1] > 0).argmax(1)  # the last id that can be drawn, should rounding leave a gap
+    return torch.from_numpy(np.minimum(found, last)).to(logits.device)
+
+
+def smaller(config: BertConfig) -> BertConfig:
+    """The generator's sizes for a discriminator's: half the layers, a quarter of the feed-forward's width.
+
+    It is as wide as the tables, which the two share. The paper's generators have a quarter to a half of the
+    discriminator's size and are narrower, with a projection after the tables.
+
+    Source: Clark et al. 2020, section 3.2.
+    """
+    width = _table_width(config)
+    return BertConfig(
+        config.vocab,
+        config.max_len,
+        d_model=width,
+        n_heads=math.gcd(config.n_heads, width),
+        n_layers=max(1, config.n_layers // 2),
+        d_ff=max(1, config.d_ff // 4),
+        type_vocab=config.type_vocab,
+        dropout=config.dropout,
+        ln_eps=config.ln_eps,
+    )
+
+
+def _table_width(config: BertConfig) -> int:
+    return config.d_embedding if isinstance(config, ElectraConfig) else checked(config).d_model
+
+
+class Corrupted(NamedTuple):
+    """A batch with the generator's guesses in its blanks.
+
+    inputs: ids with the blanks, int64 [B, T]. blanks: where they are, bool [B, T]. sampled: the ids drawn for
+    them, [M], in reading order. ids: with those in place, [B, T]. replaced: 1 where `ids` differs from the
+    text, 0 at other real positions, -100 at padding, [B, T]. generator_loss: the generator's mean
+    cross-entropy at the blanks, in nats.
+    """
+
+    inputs: Tensor
+    blanks: Tensor
+    sampled: Tensor
+    ids: Tensor
+    replaced: Tensor
+    generator_loss: Tensor
+
+
+class Losses(NamedTuple):
+    """In nats: `total` is `generator` plus the weight times `discriminator`. Scalars."""
+
+    total: Tensor
+    generator: Tensor
+    discriminator: Tensor
+
+
+class Electra(nn.Module):
+    """Generator and discriminator, with the same three tables: word, position and token type.
+
+    Both losses send gradients into the tables. No gradient goes from the discriminator to the generator any
+    other way: it cannot pass through the drawing of pieces, and the generator is not trained to deceive.
+
+    Args:
+        config: the discriminator's sizes; see `ElectraDiscriminator`.
+        generator: the generator's sizes, by default `smaller(config)`. Its width is that of the tables.
+        rng: weights are drawn from it (or PCG32(0)): the discriminator's, then the generator's.
+        weight: of the discriminator's loss, finite and >= 0.
+
+    Raises TypeError or ValueError for sizes that do not belong together, or another weight.
+
+    Source: Clark et al. 2020, section 2; section 3.2 for the shared tables.
+    """
+
+    def __init__(
+        self,
+        config: BertConfig,
+        generator: BertConfig | None = None,
+        rng: PCG32 | None = None,
+        *,
+        weight: float = WEIGHT,
+    ):
+        super().__init__()
+        self.weight, rng = as_real(weight, "weight"), rng or PCG32(0)
+        if not 0 <= self.weight < math.inf:
+            raise ValueError(f"weight: expected a finite number >= 0, got {self.weight}")
+        generator, width = smaller(config) if generator is None else checked(generator), _table_width(config)
+        tables = {"vocab": config.vocab, "max_len": config.max_len, "type_vocab": config.type_vocab}
+        for name, size in {**tables, "d_model": width, "d_embedding": width}.items():
+            if (got := getattr(generator, name, size)) != size:
+                raise ValueError(f"generator: expected {name} {size}, that of the tables, got {got}")
+        self.discriminator = ElectraDiscriminator(config, rng)
+        self.generator = BertForMLM(generator, rng)
+        for name in ("word", "position", "token_type"):
+            setattr(self.generator.encoder, name, getattr(self.discriminator.encoder, name))
+
+    def corrupt(self, batch: Mapping, rng) -> Corrupted:
+        """Put a piece that is drawn from the generator's prediction into each blank of a masked batch.
+
+        Blanks are visited in reading order, row by row, with one `rng.uniform()` each. A piece that happens
+        to be the text's counts as the text's.
+
+        Args:
+            batch: input_ids, labels and, where there are any, token_type_ids and attention_mask: integers
+                [B, T], such as `MLMCollator` gives. A label that is not -100 marks a blank and says what
+                stands there in the text. ELECTRA hides every blank: mask with the split (1, 0, 0).
+            rng: a `PCG32`, or anything with `uniform()`.
+
+        Raises as `BertForMLM.forward` and `sample_replacements` do; ValueError for a batch without its parts.
+        """
+        missing = [name for name in (BATCH[0], BATCH[-1]) if name not in _mapping(batch)]
+        if missing:
+            raise ValueError(f"batch: expected input_ids and labels, got none called {', '.join(missing)}")
+        inputs, types, attn_mask, labels = map(batch.get, BATCH)
+        encoder = self.generator.encoder
+        h, rows, allowed = encoder.embed(inputs, types, attn_mask)
+        places, originals = labelled(labels, rows, encoder.config.vocab)
+        logits = self.generator.head(encoder.run(h, rows, allowed, places))  # [M, V]
+        grid = torch.arange(rows.real.numel(), device=rows.device).view(rows.shape)
+        where = rows.pack(grid)[places]  # the blanks, in the order of the packed rows
+        order = where.argsort()
+        where = where[order]
+        sampled = sample_replacements(logits[order], rng)
+        inputs = torch.as_tensor(inputs, device=rows.device).long()
+        blanks = torch.zeros_like(rows.real).flatten().index_fill(0, where, True).view(rows.shape)
+        ids = inputs.flatten().index_copy(0, where, sampled).view(rows.shape)
+        text = inputs.flatten().index_copy(0, where, originals[order]).view(rows.shape)
+        replaced = (ids != text).long().masked_fill(~rows.real, IGNORE)
+        return Corrupted(inputs, blanks, sampled, ids, replaced, mean_cross_entropy(logits, originals))
+
+    def step(self, batch: Mapping, rng) -> Losses:
+        """Corrupt a masked batch and judge it: the losses. Arguments and errors are those of `corrupt`."""
+        corrupted = self.corrupt(batch, rng)
+        _, loss = self.discriminator(
+            corrupted.ids, batch.get("token_type_ids"), batch.get("attention_mask"), corrupted.replaced
+        )
+        return Losses(corrupted.generator_loss + self.weight * loss, corrupted.generator_loss, loss)
+
+
+def _mapping(batch) -> Mapping:
+    if not isinstance(batch, Mapping):
+        raise TypeError(f"batch: expected a mapping from names to arrays, got {type(batch).__name__}")
+    return batch
+
+
+def taught(model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[int, int]:
+    """`(positions that the loss sends a gradient to, real positions)`, counted where the head begins.
+
+    model: a `BertForMLM` or an `ElectraDiscriminator`. The other arguments and the errors are those of its
+    forward. No parameter's gradient changes.
+
+    Source: Clark et al. 2020, section 3.4, "all tokens" against "15%".
+    """
+    if not isinstance(model, (BertForMLM, ElectraDiscriminator)):
+        kind = type(model).__name__
+        raise TypeError(f"model: expected a BertForMLM or an ElectraDiscriminator, got {kind}")
+    seen = []
+    with torch.enable_grad(), model.transform.register_forward_hook(lambda *call: seen.append(call[-1])):
+        _, loss = model(ids, token_type_ids, attn_mask, labels)
+    if loss is None:
+        raise ValueError("labels: expected integers [B, T], got none")
+    (gradient,) = torch.autograd.grad(loss, seen)  # [N, d]
+    return int(gradient.any(-1).sum()), len(gradient)
