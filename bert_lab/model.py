@@ -168,7 +168,7 @@ class BertEncoder(nn.Module):
         if ids.dim() != 2 or ids.shape[1] > self.config.max_len:
             raise ValueError(f"ids: expected [B, T] with T <= {self.config.max_len}, got {list(ids.shape)}")
         types = torch.zeros_like(ids) if token_type_ids is None else token_type_ids
-        types = as_integers(types, "token_type_ids", self.config.type_vocab, device)
+        types = as_integers(types, "token_type_ids", max(1, self.config.type_vocab), device)
         if types.shape != ids.shape:
             raise ValueError(f"token_type_ids: expected the shape {list(ids.shape)}, got {list(types.shape)}")
         rows = Rows(as_real_positions(attn_mask, ids))

@@ -1,0 +1,300 @@
+"""ModernBERT: what changed in the encoder after BERT, as options that are switched on one by one.
+
+With every option off this is `BertForMLM`, number for number; with all of them on it is ModernBERT. Padding
+is left out of both: the linear layers run on the real positions alone (`packing.Rows`).
+
+Shapes: B batch, T positions, N real ones, d model width, H heads, k = d/H, V vocabulary.
+Source: Warner et al. 2024 (ModernBERT), section 2.1; for rotary positions Su et al. 2021 (RoFormer), section
+3.2; for GeGLU Shazeer 2020; for the norms' place Xiong et al. 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .model import Attention, BertConfig, BertEncoder, BertForMLM, BertLayer, drawn
+from .packing import Rows, as_allowed
+from .rng import PCG32, as_bool, as_index, as_real
+
+CHANGES = {
+    "rope": "no position table: queries and keys are turned by their position",
+    "geglu": "a gate in the feed-forward part, which is narrowed to two thirds",
+    "pre_norm": "norms in front of attention and feed-forward, and one at the end",
+    "no_biases": "no biases but the decoder's, and no token types",
+    "local": "most layers look at a window around each position",
+}
+
+
+# ---- the configuration
+
+
+@dataclass
+class ModernConfig:
+    """The sizes of a `BertConfig`, in which type_vocab may be 0 for no token types, and five options.
+
+    rope: positions turn queries and keys, instead of being added to the words; heads of an even width.
+    geglu: the feed-forward part is W2 (GELU(W1 h) * W3 h), with d_ff the width of each half.
+    pre_norm: h + f(LN(h)) instead of LN(h + f(h)).
+    biases: of all linear layers and norms; the decoder's stays.
+    local_window: layers see the `local_window // 2` positions to each side of their own, except for every
+    `global_every`-th, the first one included, which see all; None: all layers see all.
+    global_theta, local_theta: the base of RoPE's angles in global and in local layers, see `rotate`.
+
+    What cannot work raises TypeError or ValueError, with the field's name.
+    """
+
+    vocab: int
+    max_len: int = 512
+    d_model: int = 768
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int = 3072
+    type_vocab: int = 2
+    dropout: float = 0.1
+    ln_eps: float = 1e-12
+    rope: bool = False
+    geglu: bool = False
+    pre_norm: bool = False
+    biases: bool = True
+    local_window: int | None = None
+    global_every: int = 3
+    global_theta: float = 160_000.0
+    local_theta: float = 10_000.0
+
+    def __post_init__(self):
+        sizes = {field.name: getattr(self, field.name) for field in fields(BertConfig)}
+        sizes["type_vocab"] = as_index(self.type_vocab, "type_vocab", 0, 2**31)
+        known = asdict(BertConfig(**sizes | {"type_vocab": sizes["type_vocab"] or 1}))
+        known["type_vocab"] = sizes["type_vocab"]
+        for name in ("rope", "geglu", "pre_norm", "biases"):
+            known[name] = as_bool(getattr(self, name), name)
+        if self.local_window is not None:
+            known["local_window"] = as_index(self.local_window, "local_window", 1, 2**31)
+        known["global_every"] = as_index(self.global_every, "global_every", 1, 2**31)
+        for name in ("global_theta", "local_theta"):
+            known[name] = as_real(getattr(self, name), name)
+            if not 0 < known[name] < math.inf:
+                raise ValueError(f"{name}: expected a finite number > 0, got {known[name]}")
+        vars(self).update(known)
+        if self.rope and self.d_model // self.n_heads % 2:
+            raise ValueError(
+                f"n_heads: expected heads of an even width for rope, got {self.n_heads} heads of "
+                f"{self.d_model // self.n_heads}"
+            )
+
+    def radius(self, layer: int) -> int | None:
+        """How far a position of this layer sees to each side; None for all the way."""
+        is_global = self.local_window is None or layer % self.global_every == 0
+        return None if is_global else self.local_window // 2
+
+
+def modern_config(sizes: BertConfig, *changes: str, **options) -> ModernConfig:
+    """BERT of these sizes with some `CHANGES`; all of them make it a ModernBERT.
+
+    geglu narrows d_ff to two thirds, with which the parameters stay as many; local takes windows of 128.
+    options: fields of `ModernConfig` that are to have another value.
+
+    Raises TypeError for sizes that are no `BertConfig`; ValueError for an unknown change; else as
+    `ModernConfig` does.
+    """
+    if not isinstance(sizes, BertConfig):
+        raise TypeError(f"sizes: expected a BertConfig, got {type(sizes).__name__}")
+    for change in changes:
+        if change not in CHANGES:
+            raise ValueError(f"changes: expected some of {', '.join(CHANGES)}, got {change!r}")
+    sets = {
+        "rope": {"rope": True},
+        "geglu": {"geglu": True, "d_ff": max(1, round(sizes.d_ff * 2 / 3))},
+        "pre_norm": {"pre_norm": True},
+        "no_biases": {"biases": False, "type_vocab": 0},
+        "local": {"local_window": 128},
+    }
+    chosen = asdict(sizes)
+    for change in changes:
+        chosen |= sets[change]
+    return ModernConfig(**chosen | options)
+
+
+def _checked(config: ModernConfig) -> ModernConfig:
+    if not isinstance(config, ModernConfig):
+        raise TypeError(f"config: expected a ModernConfig, got {type(config).__name__}")
+    return config
+
+
+# ---- positions
+
+
+def rotate(x: Tensor, positions: Tensor, theta: float) -> Tensor:
+    """Turn each vector by its position: number i and number i + k/2 are the two sides of a right angle.
+
+    x: [..., T, k], k even. positions: numbers [T]. Pair i of position t turns by the angle t * theta^(-2i/k):
+    the first by t itself, the last ones hardly. So the dot product of a turned query and a turned key depends
+    on their distance, and not on where they stand.
+
+    Source: Su et al. 2021, section 3.2.2, with the halves as pairs instead of neighbors.
+    """
+    half = x.shape[-1] // 2
+    rates = theta ** (-torch.arange(half, dtype=torch.float64, device="cpu") / half)
+    angles = torch.outer(positions.cpu().double(), rates)  # [T, k/2]
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+def allowed(config: ModernConfig, layer: int, length: int) -> Tensor:
+    """Who may look at whom in this layer, bool [T, T]: row i is true at the j that position i sees."""
+    layer = as_index(layer, "layer", 0, _checked(config).n_layers)
+    places = torch.arange(as_index(length, "length", 1, 2**31))
+    radius = config.radius(layer)
+    return _distances(places) <= (length if radius is None else radius)
+
+
+def _distances(places: Tensor) -> Tensor:
+    return (places[:, None] - places).abs()
+
+
+# ---- the model
+
+
+class Nothing(nn.Module):
+    """Stands where a table is left out: it adds nothing."""
+
+    def forward(self, ids: Tensor) -> float:
+        return 0.0
+
+
+def _linear(rows: int, columns: int, config: ModernConfig, rng: PCG32) -> nn.Linear:
+    layer = drawn(nn.Linear, rows, columns, rng=rng)
+    if not config.biases:
+        layer.bias = None
+    return layer
+
+
+def _norm(config: ModernConfig) -> nn.LayerNorm:
+    return nn.LayerNorm(config.d_model, config.ln_eps, bias=config.biases)
+
+
+class ModernAttention(Attention):
+    """BERT's attention; queries and keys may be turned, what is far may be out of sight, and in pre-norm its
+    input is normed first (but in the first layer: the embeddings are normed already).
+    """
+
+    def __init__(self, config: ModernConfig, layer: int, rng: PCG32):
+        nn.Module.__init__(self)
+        self.heads, self.dropout, self.radius = config.n_heads, config.dropout, config.radius(layer)
+        thetas = (config.global_theta, config.local_theta) if config.rope else (None, None)
+        self.theta = thetas[self.radius is not None]
+        self.norm = _norm(config) if config.pre_norm and layer else nn.Identity()
+        self.qkv = _linear(config.d_model, 3 * config.d_model, config, rng)
+        self.output = _linear(config.d_model, config.d_model, config, rng)
+
+    def project(self, x: Tensor) -> Tensor:
+        """Queries, keys and values in one matrix product, [N, 3d]"""
+        return self.qkv(self.norm(x))
+
+    def split(self, qkv: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """[N, 3d] -> queries, keys and values, each [B, H, T, k]; positions count from 0 in each row"""
+        q, k, v = super().split(qkv, rows)
+        if self.theta is not None:
+            positions = torch.arange(q.shape[-2])
+            q, k = rotate(q, positions, self.theta), rotate(k, positions, self.theta)
+        return q, k, v
+
+    def weights(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
+        return super().weights(x, rows, self.narrowed(allowed, rows))
+
+    def forward(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
+        return super().forward(x, rows, self.narrowed(allowed, rows))
+
+    def narrowed(self, allowed: Tensor | None, rows: Rows) -> Tensor | None:
+        """What is left of `allowed` in the window"""
+        if self.radius is None or self.radius >= rows.shape[1] - 1:
+            return allowed
+        near = _distances(torch.arange(rows.shape[1], device=rows.device)) <= self.radius
+        return as_allowed(near if allowed is None else near & allowed, rows)
+
+
+class ModernLayer(BertLayer):
+    """A layer with the options of its config; number `layer` decides what it sees, and on its first norm."""
+
+    def __init__(self, config: ModernConfig, layer: int, rng: PCG32):
+        nn.Module.__init__(self)
+        self.pre_norm, self.geglu = config.pre_norm, config.geglu
+        self.attention = ModernAttention(config, layer, rng)
+        self.attention_norm = nn.Identity() if config.pre_norm else _norm(config)
+        self.ff_in = _linear(config.d_model, config.d_ff * (2 if config.geglu else 1), config, rng)
+        self.ff_out = _linear(config.d_ff, config.d_model, config, rng)
+        self.ff_norm = _norm(config)
+        self.drop = nn.Dropout(config.dropout)
+
+    def packed(self, h: Tensor, rows: Rows, allowed: Tensor | None, places: Tensor | None = None) -> Tensor:
+        """[N, d] -> [N, d], or [M, d] where the output is wanted at the M `places` alone"""
+        mixed = self.attention(h, rows, allowed)
+        if places is not None:
+            h, mixed = h.index_select(0, places), mixed.index_select(0, places)
+        h = self.attention_norm(h + self.drop(self.attention.output(mixed)))
+        if self.pre_norm:
+            return h + self.drop(self.feed_forward(self.ff_norm(h)))
+        return self.ff_norm(h + self.drop(self.feed_forward(h)))
+
+    def feed_forward(self, h: Tensor) -> Tensor:
+        """W2 GELU(W1 h), or with a gate W2 (GELU(W1 h) * W3 h); `ff_in` holds W1 and below it W3"""
+        if not self.geglu:
+            return self.ff_out(F.gelu(self.ff_in(h)))
+        z, gate = self.ff_in(h).chunk(2, dim=-1)
+        return self.ff_out(F.gelu(z) * gate)
+
+
+class ModernEncoder(BertEncoder):
+    """`BertEncoder` with the options of its config: the same calls, and the weights drawn in the same way."""
+
+    def __init__(self, config: ModernConfig, rng: PCG32 | None = None):
+        nn.Module.__init__(self)
+        self.config, rng = _checked(config), rng or PCG32(0)
+        self.word, self.position, self.token_type = (
+            drawn(nn.Embedding, rows, config.d_model, rng=rng) if rows else Nothing()
+            for rows in (config.vocab, 0 if config.rope else config.max_len, config.type_vocab)
+        )
+        self.norm = _norm(config)
+        self.layers = nn.ModuleList(ModernLayer(config, i, rng) for i in range(config.n_layers))
+        self.final_norm = _norm(config) if config.pre_norm else nn.Identity()
+        self.drop = nn.Dropout(config.dropout)
+
+    def run(self, h: Tensor, rows: Rows, allowed: Tensor | None, places: Tensor | None = None) -> Tensor:
+        """[N, d] through all layers, and in pre-norm through the last norm"""
+        return self.final_norm(super().run(h, rows, allowed, places))
+
+
+class ModernForMLM(BertForMLM):
+    """`BertForMLM` with the options of its config: the same calls, and what works with it works with this.
+
+    Raises TypeError for a config that is no `ModernConfig`.
+    """
+
+    def __init__(self, config: ModernConfig, rng: PCG32 | None = None):
+        nn.Module.__init__(self)
+        self.config, rng = _checked(config), rng or PCG32(0)
+        self.encoder = ModernEncoder(config, rng)
+        self.transform = _linear(config.d_model, config.d_model, config, rng)
+        self.transform_norm = _norm(config)
+        self.decoder_bias = nn.Parameter(torch.zeros(config.vocab))
+
+
+def as_modern(bert: BertForMLM) -> ModernForMLM:
+    """The same model as a `ModernForMLM` with every option off, its weights copied; TypeError for another."""
+    if not isinstance(bert, BertForMLM) or isinstance(bert, ModernForMLM):
+        raise TypeError(f"bert: expected a BertForMLM, got {type(bert).__name__}")
+    sd = bert.state_dict()
+    for i in range(bert.config.n_layers):
+        start = f"encoder.layers.{i}.attention."
+        for kind in ("weight", "bias"):
+            parts = [sd.pop(f"{start}{name}.{kind}") for name in ("query", "key", "value")]
+            sd[f"{start}qkv.{kind}"] = torch.cat(parts)
+    model = ModernForMLM(modern_config(bert.config)).to(bert.decoder_bias)
+    model.load_state_dict(sd)
+    return model.train(bert.training)
