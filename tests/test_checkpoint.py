@@ -7,14 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from bert_lab.checkpoint import (
-    CheckpointError,
-    CheckpointTypeError,
-    checkpoint_report,
-    hf_bert_encoder_sd,
-    load_hf_bert,
-)
+from bert_lab.checkpoint import checkpoint_report, hf_bert_encoder_sd, load_hf_bert
 from bert_lab.model import BertConfig, BertEncoder, BertForMLM
+from bert_lab.plans import CheckpointError, CheckpointTypeError
 from bert_lab.rng import PCG32
 
 CONFIG = BertConfig(40, max_len=12, d_model=8, n_heads=2, n_layers=2, d_ff=16)

@@ -14,8 +14,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from bert_lab import weightfiles
-from bert_lab.checkpoint import CheckpointError, checkpoint_report, load_bert, load_hf_bert, save_bert
+from bert_lab.checkpoint import checkpoint_report, load_bert, load_hf_bert, save_bert
 from bert_lab.model import BertConfig, BertEncoder, BertForMLM
+from bert_lab.plans import CheckpointError
 from bert_lab.rng import PCG32
 
 transformers.utils.logging.disable_progress_bar()

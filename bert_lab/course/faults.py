@@ -563,7 +563,7 @@ ROWS = [
     Mutant(
         id="b16",
         pitfall="square weights transposed by the loader",
-        module="checkpoint",
+        module="plans",
         old="        parameters[name].copy_(value)\n",
         new='        square = "attention" in name and value.dim() == 2\n'
         "        parameters[name].copy_(value.T if square else value)\n",
@@ -581,7 +581,7 @@ ROWS = [
     Mutant(
         id="b17",
         pitfall="gamma and beta of old checkpoints dropped",
-        module="checkpoint",
+        module="plans",
         old='            how = "refused" if problem else "repeated" if ours in values else "loaded"\n',
         new='            known = key.endswith((".weight", ".bias"))\n'
         '            how = "refused" if problem else "repeated" if ours in values else "loaded" if known '

@@ -27,7 +27,7 @@ from bert_lab.course import test_bert
 resource = importlib.import_module("resource") if os.name == "posix" else None  # others have no such limits
 MEMORY = 4 * 2**30  # bytes of address space beyond those at the start
 FILE_SIZE = 64 * 2**20  # bytes of any file that is written
-_CHAIN = ("masking", "batches", "packing", "model", "checkpoint")  # what the contract is made of
+_CHAIN = ("masking", "batches", "packing", "model", "plans", "checkpoint")  # what the contract is made of
 _KEPT = {"bert_lab", "bert_lab.lazy", "bert_lab.rng", "bert_lab.wordpiece", "bert_lab.weightfiles"}
 _COURSE_TESTS = Path(test_bert.__file__)
 

@@ -29,6 +29,7 @@ _USERS = {
     "batches": ["batches"],
     "packing": ["packing", "model", "checkpoint"],
     "model": ["model", "checkpoint"],
+    "plans": ["plans", "checkpoint"],
     "checkpoint": ["checkpoint"],
 }
 
