@@ -201,10 +201,36 @@ def _names_for(sd: Mapping, wants: Mapping[str, Want]) -> Names:
     return _names(wants, "bert." * prefixed)
 
 
+def encoder_table(ours: str = "encoder.", hf: str = "bert.") -> dict[str, str]:
+    """The names of BERT's encoder, ours to theirs, for `plans.wants_of`: each with its prefix."""
+    table = {f"{ours}{name}": f"{hf}{theirs}" for name, theirs in _EMBEDDINGS.items()}
+    layers = {
+        f"{ours}layers.{{}}.{name}": f"{hf}encoder.layer.{{}}.{theirs}" for name, theirs in _LAYER.items()
+    }
+    return table | layers
+
+
+def relative_names(
+    target: str, wants: Mapping[str, Want], prefix: str = "bert.", extras: Mapping[str, str] | None = None
+) -> Names:
+    """How a model is written in checkpoints whose encoder is BERT's, with `prefix` before its names.
+
+    In a file the encoder's names may lack the prefix, and its norms may have gamma and beta. extras: further
+    keys that are known and not used, by their full names, and what they are.
+    """
+    known = {prefix + name: _EXTRAS[name] for name in (_POSITION_IDS, _TYPE_IDS)} | dict(extras or {})
+
+    def today(key: str) -> str:
+        bare = key.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler."))
+        return _new_norm(prefix * bare + key)
+
+    return Names(target, wants, today, _new_norm, extras=known.get, odd=odd_constant)
+
+
 def odd_constant(key: str, value) -> str | None:
     """A note where one of the two buffers of constants does not hold the constants that the model uses."""
-    name = _today(key)
-    if name not in (_POSITION_IDS, _TYPE_IDS):
+    name = next((name for name in (_POSITION_IDS, _TYPE_IDS) if key.endswith(name)), None)
+    if name is None:
         return None
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
         value = torch.from_numpy(value.astype(np.float64))

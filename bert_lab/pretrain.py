@@ -232,7 +232,7 @@ class _Training:
         self.sums = dict(_NO_SUMS)
         self.tokens = 0  # seen by this process
         self.latest = 0.0, 0.0  # loss and masked accuracy of the last step
-        self.batches = _Batches(plan, corpus)
+        self.batches = _batches(plan, corpus)
 
     def take_step(self) -> None:
         batch = self.batches[self.step]
@@ -300,32 +300,54 @@ def _begun(plan: Plan, wanted: BertConfig) -> BertForMLM:
     return model.train()
 
 
-class _Batches:
-    """Batch number k of a run, for any k; the passages of an epoch come in an order of its own."""
+class Batches:
+    """Batch number k of a training, for any k; the examples of an epoch come in an order of its own.
 
-    def __init__(self, plan: Plan, corpus: Corpus):
-        self.plan, self.passages = plan, corpus.train
-        self.masked = MLMDataset(corpus.train, corpus.tok, plan.p, plan.seed, plan.split, max_len=MAX_LEN)
-        self.collate = MLMCollator(corpus.tok)
-        self.specials = special_ids(corpus.tok)
+    dataset: an `MLMDataset`, or what has its length, items and `set_epoch`. tok: its tokenizer. batch:
+    examples a step. seed: of the order.
+    """
+
+    def __init__(self, dataset, tok: WordPieceTokenizer, batch: int, seed: int):
+        self.dataset, self.batch, self.seed = dataset, batch, seed
+        self.collate = MLMCollator(tok)
 
     def __getitem__(self, k: int) -> dict[str, Tensor]:
         items = []
-        for place in range(k * self.plan.batch, (k + 1) * self.plan.batch):
-            epoch, place = divmod(place, len(self.passages))
-            items.append(self._item(epoch, int(self._order(epoch)[place])))
+        for place in range(k * self.batch, (k + 1) * self.batch):
+            epoch, place = divmod(place, len(self.dataset))
+            self.dataset.set_epoch(epoch)
+            items.append(self.dataset[int(self._order(epoch)[place])])
         return self.collate(items)
-
-    def _item(self, epoch: int, index: int) -> dict:
-        if self.plan.left_only:
-            return next_piece(self.passages[index], self.specials)
-        self.masked.set_epoch(epoch)
-        return self.masked[index]
 
     @functools.lru_cache(maxsize=2)  # noqa: B019, of an object that lives as long as the run
     def _order(self, epoch: int) -> np.ndarray:
-        words = example_stream(self.plan.seed, epoch, 2**62).block(len(self.passages))
+        words = example_stream(self.seed, epoch, 2**62).block(len(self.dataset))
         return np.argsort(words, kind="stable")
+
+
+def _batches(plan: Plan, corpus: Corpus) -> Batches:
+    """The batches of a plan."""
+    if plan.left_only:
+        dataset = _NextPieces(corpus)
+    else:
+        dataset = MLMDataset(corpus.train, corpus.tok, plan.p, plan.seed, plan.split, max_len=MAX_LEN)
+    return Batches(dataset, corpus.tok, plan.batch, plan.seed)
+
+
+class _NextPieces:
+    """The passages as a left-to-right reader trains on them, the same in every epoch."""
+
+    def __init__(self, corpus: Corpus):
+        self.passages, self.specials = corpus.train, special_ids(corpus.tok)
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def __getitem__(self, index: int) -> dict[str, np.ndarray]:
+        return next_piece(self.passages[index], self.specials)
+
+    def set_epoch(self, epoch: int) -> None:
+        pass
 
 
 def next_piece(ids: Sequence[int], specials: Sequence[int]) -> dict[str, np.ndarray]:

@@ -1,0 +1,87 @@
+"""Masking after BERT: fixed or fresh masks, more of them, and whole words.
+
+The same model is trained with the same steps on the same passages; only the masks differ. There are few
+passages, so that each is seen many times: BERT's own masks were made once and met again in later epochs.
+
+Source: Liu et al. 2019, section 4.1, for dynamic masking; Wettig et al. 2023 for 40%; the whole-word
+checkpoints of Devlin et al.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from ..corpus import MAX_LEN, Corpus, manual_corpus
+from ..datasets import MLMDataset
+from ..fitting import fit
+from ..ladder import bert_guesses, blanks_of
+from ..model import BertConfig, BertForMLM
+from ..pretrain import SIZES, Batches
+from ..rng import PCG32, as_index
+from .base import Comparison, as_seeds, made_here
+
+DEFAULTS = {"steps": 3000, "passages": 1500}
+BATCH = 8
+ROWS = {
+    "15%, fixed": {"p": 0.15, "fixed": True},
+    "15%, new each epoch": {"p": 0.15},
+    "40%, new each epoch": {"p": 0.40},
+    "15% of words, new each epoch": {"p": 0.15, "whole_word": True},
+}
+
+
+def compare(
+    seeds: int = 3,
+    steps: int = DEFAULTS["steps"],
+    *,
+    passages: int = DEFAULTS["passages"],
+    corpus: Corpus | None = None,
+    say: Callable[[str], None] = print,
+) -> Comparison:
+    """Train a tiny model by each way of masking, and fill the ladder's blanks.
+
+    Args:
+        seeds: how many runs a row; they differ in first weights, order and masks.
+        steps: updates of a run, each on `BATCH` passages.
+        passages: how many to train on, the first of the corpus.
+        corpus: the text; by default the manual of this Python.
+        say: told one line after each run.
+    """
+    corpus = manual_corpus() if corpus is None else corpus
+    passages = as_index(passages, "passages", 1, len(corpus.train) + 1)
+    few = replace(corpus, train=corpus.train[:passages])
+    blanks = blanks_of(corpus)
+    scores = {row: [] for row in ROWS}
+    for seed in as_seeds(seeds):
+        for row, how in ROWS.items():
+            model = trained(few, seed, steps, **how)
+            hits = bert_guesses(model, blanks, corpus.tok.mask_id) == blanks.answers
+            scores[row].append(float(hits.mean()))
+            say(f"{row}, seed {seed}: {scores[row][-1]:.4f}")
+    settings = {
+        "steps": steps,
+        "passages": passages,
+        "epochs": round(steps * BATCH / passages, 1),
+        **made_here(),
+    }
+    return Comparison("masking", "Share of the ladder's blanks that are filled", settings, scores)
+
+
+def trained(corpus: Corpus, seed: int, steps: int, **how) -> BertForMLM:
+    """A tiny model, trained on a corpus that `MLMDataset` masks in this way, in eval mode."""
+    data = MLMDataset(corpus.train, corpus.tok, seed=seed, max_len=MAX_LEN, **how)
+    batches = Batches(data, corpus.tok, BATCH, seed)
+    model = BertForMLM(BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES["tiny"]), PCG32(seed))
+
+    def loss_of(step: int) -> torch.Tensor:
+        batch = batches[step]
+        return model.mlm_loss(*(batch[name] for name in INPUTS))
+
+    fit(model, steps, loss_of)
+    return model
+
+
+INPUTS = ("input_ids", "token_type_ids", "attention_mask", "labels")
