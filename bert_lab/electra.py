@@ -20,10 +20,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from . import checkpoint
 from .masking import IGNORE
 from .model import BertConfig, BertEncoder, BertForMLM, BertLayer, checked, drawn
 from .packing import labelled, mean_cross_entropy
+from .plans import Fields, Names, load_into, wants_of
 from .rng import PCG32, as_index, as_real
+from .weightfiles import Problem
 
 WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 3 and appendix A
 BATCH = ("input_ids", "token_type_ids", "attention_mask", "labels")
@@ -299,3 +302,46 @@ def taught(model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=No
         raise ValueError("labels: expected integers [B, T], got none")
     (gradient,) = torch.autograd.grad(loss, seen)  # [N, d]
     return int(gradient.any(-1).sum()), len(gradient)
+
+
+# ---- checkpoints
+
+
+def load_hf_electra(model: ElectraDiscriminator, sd: Mapping) -> None:
+    """Copy the state dict of a `transformers.ElectraForPreTraining` into a model: all of it, or nothing.
+
+    Values are cast to the model's dtype and copied in place; the encoder's names may lack their `electra.`.
+
+    Raises TypeError for another kind of model or no mapping; CheckpointError, a ValueError, that lists all
+    that does not fit, as in `load_hf_bert`. The model is then as it was.
+    """
+    load_into(model, sd, hf_names(model))
+
+
+def hf_names(model: ElectraDiscriminator) -> Names:
+    """How a discriminator is written in checkpoints."""
+    if not isinstance(model, ElectraDiscriminator):
+        raise TypeError(f"model: expected an ElectraDiscriminator, got {type(model).__name__}")
+    table = {
+        **checkpoint.encoder_table("encoder.", "electra."),
+        "encoder.project": "electra.embeddings_project",
+        "transform": "discriminator_predictions.dense",
+        "prediction": "discriminator_predictions.dense_prediction",
+    }
+    return checkpoint.relative_names("ElectraDiscriminator", wants_of(model, table), "electra.")
+
+
+def config_from_hf(
+    content: Mapping, dropout: float | None = None
+) -> tuple[ElectraConfig | None, list[Problem]]:
+    """An `ElectraConfig` from the content of a discriminator's config.json, or all in it that is not ours.
+
+    dropout: instead of the config's two, which must agree.
+    """
+    config, problems = checkpoint.config_from_hf(content, dropout, model_type="electra")
+    fields = Fields(content)
+    why = ", the discriminator: a generator has done its work when the pair is trained, and is not loaded"
+    fields.fixed("architectures", (["ElectraForPreTraining"], None), why)
+    d_embedding = fields.size("embedding_size")
+    problems = [*problems, *fields.problems]
+    return (None if problems else ElectraConfig(**vars(config), d_embedding=d_embedding)), problems
