@@ -11,6 +11,7 @@ Source: Warner et al. 2024 (ModernBERT), section 2.1; for rotary positions Su et
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 
 import torch
@@ -19,7 +20,9 @@ from torch.nn import functional as F
 
 from .model import Attention, BertConfig, BertEncoder, BertForMLM, BertLayer, drawn
 from .packing import Rows, as_allowed
+from .plans import Fields, Names, load_into, wants_of
 from .rng import PCG32, as_bool, as_index, as_real
+from .weightfiles import Problem
 
 CHANGES = {
     "rope": "no position table: queries and keys are turned by their position",
@@ -298,3 +301,191 @@ def as_modern(bert: BertForMLM) -> ModernForMLM:
     model = ModernForMLM(modern_config(bert.config)).to(bert.decoder_bias)
     model.load_state_dict(sd)
     return model.train(bert.training)
+
+
+# ---- what a model costs
+
+
+def parameters_of(config: ModernConfig) -> dict[str, int]:
+    """How many numbers each part of a `ModernForMLM` has; their sum is all that is trained."""
+    with torch.device("meta"):  # sizes without values
+        model = ModernForMLM(config)
+    counts = dict.fromkeys(
+        ("words", "positions and types", "attention", "feed-forward", "head", "norms and biases"), 0
+    )
+    parts = {"encoder.word": "words", "encoder.layers": "attention", "transform": "head"}
+    for name, parameter in model.named_parameters():
+        part = next((part for start, part in parts.items() if name.startswith(start)), "positions and types")
+        if parameter.dim() == 1:
+            part = "norms and biases"
+        elif ".ff_" in name:
+            part = "feed-forward"
+        counts[part] += parameter.numel()
+    return counts
+
+
+def work_of(config: ModernConfig, lengths: Iterable[int]) -> dict[str, int]:
+    """The multiply-adds in the matrix products of one forward pass, head at all positions, by part.
+
+    "linear": the layers' linear parts, for the real positions alone. "attention": queries times keys and
+    weights times values, for the pairs that a layer allows. "head": the transform and the decoder.
+
+    The count for local layers is that of a kernel which leaves out what is out of sight, as ModernBERT's
+    does. Ours masks it, and saves no time.
+
+    lengths: of the rows, each from 0 to max_len. Raises TypeError or ValueError for others.
+    """
+    c = _checked(config)
+    lengths = [as_index(n, f"lengths[{i}]", 0, c.max_len + 1) for i, n in enumerate(lengths)]
+    pairs = sum(_pairs(n, c.radius(layer)) for layer in range(c.n_layers) for n in lengths)
+    in_layer = 4 * c.d_model**2 + (3 if c.geglu else 2) * c.d_model * c.d_ff
+    return {
+        "linear": sum(lengths) * c.n_layers * in_layer,
+        "attention": 2 * c.d_model * pairs,
+        "head": sum(lengths) * (c.d_model**2 + c.d_model * c.vocab),
+    }
+
+
+def work(config: ModernConfig, lengths: Iterable[int]) -> int:
+    """All of `work_of`: the multiply-adds of one forward pass."""
+    return sum(work_of(config, lengths).values())
+
+
+def _pairs(length: int, radius: int | None) -> int:
+    """How many of the pairs (i, j) of a row are at most `radius` apart"""
+    if radius is None or radius >= length:
+        return length**2
+    return length * (2 * radius + 1) - radius * (radius + 1)
+
+
+# ---- checkpoints under Hugging Face's names
+
+_NAMES = {
+    "encoder.word": "model.embeddings.tok_embeddings",
+    "encoder.norm": "model.embeddings.norm",
+    "encoder.layers.{}.attention.norm": "model.layers.{}.attn_norm",
+    "encoder.layers.{}.attention.qkv": "model.layers.{}.attn.Wqkv",
+    "encoder.layers.{}.attention.output": "model.layers.{}.attn.Wo",
+    "encoder.layers.{}.ff_norm": "model.layers.{}.mlp_norm",
+    "encoder.layers.{}.ff_in": "model.layers.{}.mlp.Wi",
+    "encoder.layers.{}.ff_out": "model.layers.{}.mlp.Wo",
+    "encoder.final_norm": "model.final_norm",
+    "transform": "head.dense",
+    "transform_norm": "head.norm",
+    "decoder_bias": "decoder.bias",
+}
+_SIZES = {
+    "vocab": "vocab_size",
+    "max_len": "max_position_embeddings",
+    "d_model": "hidden_size",
+    "n_heads": "num_attention_heads",
+    "n_layers": "num_hidden_layers",
+    "d_ff": "intermediate_size",
+}
+_FULL, _SLIDING = "full_attention", "sliding_attention"
+_BIASES = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias")
+_DROPOUTS = ("embedding_dropout", "attention_dropout", "mlp_dropout")
+
+
+def hf_names(model: ModernForMLM) -> Names:
+    """How this model is written in checkpoints of `transformers.ModernBertForMaskedLM`.
+
+    Raises TypeError for another model; ValueError for one whose options are not ModernBERT's.
+    """
+    if not isinstance(model, ModernForMLM):
+        raise TypeError(f"model: expected a ModernForMLM, got {type(model).__name__}")
+    lacks = [name for name in ("rope", "geglu", "pre_norm") if not getattr(model.config, name)]
+    if lacks or model.config.type_vocab:
+        raise ValueError(
+            "model: expected rope, geglu and pre_norm, and no token types, as ModernBERT has them, got one "
+            + (f"without {', '.join(lacks)}" if lacks else f"of {model.config.type_vocab} token types")
+        )
+    return Names(
+        target="ModernForMLM",
+        wants=wants_of(model, _NAMES),
+        repeats={"decoder.weight": "encoder.word.weight"},
+    )
+
+
+def load_hf_modernbert(model: ModernForMLM, sd: Mapping) -> None:
+    """Copy the weights of a `transformers.ModernBertForMaskedLM` state dict, all of them or nothing.
+
+    Raises as `hf_names` does for the model, TypeError for an sd that is no mapping, and `CheckpointError`, a
+    ValueError that lists all that is wrong: keys missing or unexpected, wrong shapes, values not finite, or a
+    decoder's weight that is not the word table.
+    """
+    load_into(model, sd, hf_names(model))
+
+
+def config_from_hf(content: Mapping) -> tuple[ModernConfig | None, list[Problem]]:
+    """Our config from the fields of a ModernBERT's config.json, or all that is not ours in it.
+
+    Reads those of `transformers` 5 (layer_types, rope_parameters) and the older ones
+    (global_attn_every_n_layers, global_rope_theta, local_rope_theta).
+    """
+    fields = Fields(content)
+    fields.fixed("model_type", ("modernbert",), required=True)
+    fields.fixed("hidden_activation", ("gelu",), ", the exact one")
+    fields.fixed("classifier_activation", ("gelu",), ", the exact one")
+    fields.fixed("decoder_bias", (True,), ", a decoder with a bias")
+    fields.fixed("tie_word_embeddings", (True,), ", the word table as decoder")
+    fields.fixed("rope_scaling", (None,), ", positions as they are")
+    fields.fixed("quantization_config", (None,), ", plain weights")
+    for name in _DROPOUTS:
+        fields.fixed(name, (0.0,), ", since dropout stands at other places here")
+    found = {ours: fields.size(theirs) for ours, theirs in _SIZES.items()}
+    biases = [fields.flag(name, False) for name in _BIASES]
+    for name, value in zip(_BIASES, biases, strict=True):
+        if None not in (value, biases[0]) and value != biases[0]:
+            fields.wrong(name, f"expected {biases[0]} as {_BIASES[0]}, all biases or none, got {value}")
+    global_theta, local_theta = _thetas(fields)
+    found |= {
+        "ln_eps": fields.real("norm_eps", 1e-5),
+        "biases": biases[0],
+        "local_window": fields.size("local_attention", 128),
+        "global_every": _global_every(fields, found["n_layers"]),
+        "global_theta": global_theta,
+        "local_theta": local_theta,
+    }
+    if not fields.problems:
+        try:
+            more = {"rope": True, "geglu": True, "pre_norm": True, "type_vocab": 0, "dropout": 0.0}
+            return ModernConfig(**found, **more), []
+        except ValueError as error:
+            name, text = str(error).split(": ", 1)
+            fields.wrong(_SIZES.get(name, name), text)
+    return None, fields.problems
+
+
+def _global_every(fields: Fields, n_layers: int | None) -> int | None:
+    """Every how many layers one is global, by a number or by a list of the layers' kinds"""
+    kinds = fields.content.get("layer_types")
+    if kinds is None:
+        return fields.size("global_attn_every_n_layers", 3)
+    if isinstance(kinds, list) and kinds and len(kinds) == n_layers:
+        every = kinds.index(_FULL, 1) if _FULL in kinds[1:] else n_layers
+        if kinds == [_SLIDING if layer % every else _FULL for layer in range(n_layers)]:
+            return every
+    told = f"num_hidden_layers of them, {_FULL} from the first on at equal steps, {_SLIDING} between"
+    fields.wrong("layer_types", f"expected {told}, got {kinds!r}")
+    return None
+
+
+def _thetas(fields: Fields) -> tuple[float | None, float | None]:
+    """The base of RoPE's angles in global and in local layers"""
+    parts = fields.content.get("rope_parameters")
+    parts = {} if parts is None else parts
+    known = isinstance(parts, Mapping) and parts.keys() <= {_FULL, _SLIDING}
+    if not known or not all(isinstance(part, Mapping) for part in parts.values()):
+        fields.wrong("rope_parameters", f"expected fields for {_FULL} and {_SLIDING}, got {parts!r}")
+        return None, None
+    thetas = []
+    old_names = ((_FULL, "global_rope_theta", 160_000.0), (_SLIDING, "local_rope_theta", 10_000.0))
+    for kind, old, usual in old_names:
+        part = Fields(parts.get(kind, {}))
+        part.fixed("rope_type", ("default",))
+        own = "rope_theta" in part.content
+        thetas.append(part.real("rope_theta") if own else fields.real(old, usual))
+        for problem in part.problems:
+            fields.wrong(f"rope_parameters.{kind}.{problem.where}", problem.text)
+    return tuple(thetas)

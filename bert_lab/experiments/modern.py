@@ -1,0 +1,102 @@
+"""ModernBERT's changes one by one: equal steps on the same text, each row one change more than the last.
+
+Every row is a `ModernForMLM` of four layers x 96 with three heads: enough layers for two local ones between
+two global ones. A GeGLU is narrowed to two thirds, so that it has as many parameters. A window of 32 lets a
+local layer see a quarter of the longest passage; ModernBERT's 128 would cover nearly all of it.
+
+Source: Warner et al. 2024, section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..corpus import MAX_LEN, Corpus, manual_corpus
+from ..fitting import fit
+from ..ladder import Blanks, bert_guesses, blanks_of
+from ..model import BertConfig
+from ..modern import CHANGES, ModernConfig, ModernForMLM, modern_config, parameters_of, work
+from ..pretrain import Plan, batches_of, held_out_score
+from ..rng import PCG32
+from .base import Comparison, as_seeds, made_here
+
+DEFAULTS = {"steps": 800}
+SIZES = {"d_model": 96, "n_heads": 3, "n_layers": 4, "d_ff": 384}
+WINDOW, PEAK = 32, 2e-3
+PASSAGES = 150  # of the held-out ones: their blanks are asked
+ROWS = ("BERT", "+ RoPE", "+ GeGLU", "+ pre-norm", "+ no biases", "+ local")
+
+
+def configs(vocab: int) -> dict[str, ModernConfig]:
+    """The rows' configs: BERT, then one of `CHANGES` more in each."""
+    sizes = BertConfig(vocab, MAX_LEN, dropout=0.0, **SIZES)
+    changes = [tuple(CHANGES)[:n] for n in range(len(ROWS))]
+    windows = [{"local_window": WINDOW} if "local" in some else {} for some in changes]
+    rows = zip(ROWS, changes, windows, strict=True)
+    return {row: modern_config(sizes, *some, **window) for row, some, window in rows}
+
+
+def compare(
+    seeds: int = 3,
+    steps: int = DEFAULTS["steps"],
+    *,
+    corpus: Corpus | None = None,
+    say: Callable[[str], None] = print,
+) -> Comparison:
+    """Train every row with every seed, and fill the same blanks with each.
+
+    seeds: how many; each has its own first weights, order of passages and masks, shared by all rows. steps:
+    of 8 passages each. corpus: the manual's by default. say: told each result when it is there.
+
+    Raises TypeError or ValueError for seeds or steps below 1, or something else.
+    """
+    seeds = as_seeds(seeds)
+    corpus = corpus or manual_corpus()
+    blanks = blanks_of(corpus)
+    some = blanks.row < PASSAGES
+    blanks = Blanks(blanks.passages, blanks.row[some], blanks.place[some])
+    lengths = [len(passage) for passage in corpus.held_out]
+    scores, facts = {}, {}
+    for row, config in configs(corpus.tok.vocab_size).items():
+        scores[row], losses = [], []
+        for seed in seeds:
+            model = trained(config, corpus, seed, steps)
+            guesses = bert_guesses(model, blanks, corpus.tok.mask_id)
+            scores[row].append(float((guesses == blanks.answers).mean()))
+            losses.append(held_out_score(model, corpus)[-1])
+            say(f"{row}, seed {seed}: {scores[row][-1]:.4f} of the blanks, held-out loss {losses[-1]:.4f}")
+        facts[row] = {
+            "parameters": sum(parameters_of(config).values()),
+            "work a token": round(work(config, lengths) / sum(lengths)),
+            "held-out loss": sum(losses) / len(losses),
+        }
+    return Comparison(
+        "modern",
+        "share of the ladder's blanks that are filled; each row has one change more than the row above it",
+        {
+            "steps": steps,
+            "seeds": len(seeds),
+            "blanks": len(blanks.row),
+            "passages": len(corpus.train),
+            **SIZES,
+            "window": WINDOW,
+            "global layers": "0 and 3",
+            **made_here(),
+        },
+        scores,
+        facts,
+    )
+
+
+def trained(config: ModernConfig, corpus: Corpus, seed: int, steps: int) -> ModernForMLM:
+    """A new model after so many steps of masked-language modeling, in eval mode."""
+    model = ModernForMLM(config, PCG32(seed))
+    batches = batches_of(Plan(steps, seed=seed), corpus)
+    names = ("input_ids", "token_type_ids", "attention_mask", "labels")
+
+    def loss_of(step: int):
+        batch = batches[step]
+        return model.mlm_loss(*(batch[name] for name in names))
+
+    fit(model, steps, loss_of, peak=PEAK)
+    return model
