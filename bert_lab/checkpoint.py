@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -327,8 +327,8 @@ def _guess(sd: Mapping) -> dict[str, Want]:
     return _wants_of_sd(sd, head=head, dtype=torch.float32)
 
 
-def _target(wants: Mapping | None) -> str:
-    return "BertForMLM" if wants is None or "decoder_bias" in wants else "BertEncoder"
+def _target(wants: Mapping | None, head: bool = True) -> str:
+    return "BertForMLM" if (head if wants is None else "decoder_bias" in wants) else "BertEncoder"
 
 
 # ---- directories: reading
@@ -350,27 +350,46 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
             not what its name says, with the likely cause; a config of another model; keys as in
             `load_hf_bert`. A FileNotFoundError too where the directory or a file is absent.
     """
-    path = as_checkpoint_dir(dir)
-    report = _read_dir(path, dropout, None)
+    report = _read_dir(as_checkpoint_dir(dir), dropout, None)
     report.check()
+    return new_model(BertForMLM, report)
+
+
+def load_bert_encoder(dir: str | os.PathLike, *, dropout: float | None = None) -> BertEncoder:
+    """The encoder alone, in eval mode, from a directory of a bare one or of one with the MLM head.
+
+    Arguments and errors: those of `load_bert`.
+    """
+    report = _read_dir(as_checkpoint_dir(dir), dropout, None, head=False)
+    report.check()
+    return new_model(BertEncoder, report)
+
+
+def new_model(kind: Callable, report: CheckpointReport, *more):
+    """A model of the report's config with the report's values, float32 and in eval mode."""
     with torch.device("meta"):  # without first values, which would only be overwritten
-        model = BertForMLM(report.config)
+        model = kind(report.config, *more)
     model.to_empty(device="cpu").float()
     copy_into(model, report.values)
     return model.eval()
 
 
-def _read_dir(folder: Path, dropout: float | None, wants: Mapping[str, Want] | None) -> CheckpointReport:
+def _read_dir(
+    folder: Path, dropout: float | None, wants: Mapping[str, Want] | None, *, head: bool = True
+) -> CheckpointReport:
+    """What loading a directory would do; where nothing is wanted yet, into a model of its config's sizes."""
     found = read_directory(folder)
     config, problems = (None, []) if found.config is None else config_from_hf(found.config, dropout)
     problems = [*found.problems[: found.config is None], *problems, *found.problems[found.config is None :]]
     if not found.whole:  # with a file less, every key in it would be called missing
-        return CheckpointReport(_target(wants), problems=tuple(problems), **found.about)
+        return CheckpointReport(_target(wants, head), problems=tuple(problems), **found.about)
     if config and config.n_layers > len(found.sd):
         problems.append(too_many_layers(config, found))
         config = None
-    if wants is None:
-        wants = _wants_of_config(config) if config else _wants_of_sd(found.sd, head=True, dtype=torch.float32)
+    if wants is None and config:
+        wants = _wants_of_config(config, head=head)
+    elif wants is None:
+        wants = _wants_of_sd(found.sd, head=head, dtype=torch.float32)
     return plan(found.sd, _names_for(found.sd, wants), problems=problems, config=config, **found.about)
 
 

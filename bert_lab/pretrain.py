@@ -232,7 +232,7 @@ class _Training:
         self.sums = dict(_NO_SUMS)
         self.tokens = 0  # seen by this process
         self.latest = 0.0, 0.0  # loss and masked accuracy of the last step
-        self.batches = _batches(plan, corpus)
+        self.batches = batches_of(plan, corpus)
 
     def take_step(self) -> None:
         batch = self.batches[self.step]
@@ -325,7 +325,7 @@ class Batches:
         return np.argsort(words, kind="stable")
 
 
-def _batches(plan: Plan, corpus: Corpus) -> Batches:
+def batches_of(plan: Plan, corpus: Corpus) -> Batches:
     """The batches of a plan."""
     if plan.left_only:
         dataset = _NextPieces(corpus)

@@ -131,7 +131,7 @@ def test_a_plan_and_a_corpus_are_needed(tmp_path):
 
 def test_each_epoch_has_every_passage_once_in_an_order_and_with_masks_of_its_own():
     n, batch = len(CORPUS.train), 4
-    batches = module._Batches(Plan(steps=1000, batch=batch, seed=5, p=0.3), CORPUS)
+    batches = module.batches_of(Plan(steps=1000, batch=batch, seed=5, p=0.3), CORPUS)
     rows = [
         (ids[real].tolist(), labels[real].tolist())
         for k in range(-(-2 * n // batch))
@@ -162,7 +162,7 @@ def test_a_left_to_right_reader_is_asked_for_the_next_piece():
     item = next_piece([2, 10, 11, 4, 12, 3], [0, 1, 2, 3, 4])
     assert item["input_ids"].tolist() == [2, 10, 11, 4, 12, 3]
     assert item["labels"].tolist() == [10, 11, IGNORE, 12, IGNORE, IGNORE]
-    batch = module._Batches(Plan(steps=9, left_only=True), CORPUS)[0]
+    batch = module.batches_of(Plan(steps=9, left_only=True), CORPUS)[0]
     assert (batch["labels"][:, :-1] == batch["input_ids"][:, 1:])[batch["labels"][:, :-1] != IGNORE].all()
 
 

@@ -23,7 +23,7 @@ from ..pretrain import SIZES, Batches
 from ..rng import PCG32, as_index
 from .base import Comparison, as_seeds, made_here
 
-DEFAULTS = {"steps": 3000, "passages": 1500}
+DEFAULTS = {"steps": 2000, "passages": 1000}
 BATCH = 8
 ROWS = {
     "15%, fixed": {"p": 0.15, "fixed": True},
