@@ -23,7 +23,7 @@ from .base import Comparison, as_seeds, made_here
 DEFAULTS = {"steps": 800}
 SIZES = {"d_model": 96, "n_heads": 3, "n_layers": 4, "d_ff": 384}
 WINDOW, PEAK = 32, 2e-3
-PASSAGES = 150  # of the held-out ones: their blanks are asked
+PASSAGES = 200  # of the held-out ones: their blanks are asked
 ROWS = ("BERT", "+ RoPE", "+ GeGLU", "+ pre-norm", "+ no biases", "+ local")
 
 
@@ -56,20 +56,24 @@ def compare(
     some = blanks.row < PASSAGES
     blanks = Blanks(blanks.passages, blanks.row[some], blanks.place[some])
     lengths = [len(passage) for passage in corpus.held_out]
-    scores, facts = {}, {}
-    for row, config in configs(corpus.tok.vocab_size).items():
-        scores[row], losses = [], []
-        for seed in seeds:
+    rows = configs(corpus.tok.vocab_size)
+    scores, losses = ({row: [] for row in rows} for _ in range(2))
+    for seed in seeds:
+        for row, config in rows.items():
             model = trained(config, corpus, seed, steps)
             guesses = bert_guesses(model, blanks, corpus.tok.mask_id)
             scores[row].append(float((guesses == blanks.answers).mean()))
-            losses.append(held_out_score(model, corpus)[-1])
-            say(f"{row}, seed {seed}: {scores[row][-1]:.4f} of the blanks, held-out loss {losses[-1]:.4f}")
-        facts[row] = {
+            losses[row].append(held_out_score(model, corpus)[-1])
+            told = f"{scores[row][-1]:.4f} of the blanks, held-out loss {losses[row][-1]:.4f}"
+            say(f"{row}, seed {seed}: {told}")
+    facts = {
+        row: {
             "parameters": sum(parameters_of(config).values()),
             "work a token": round(work(config, lengths) / sum(lengths)),
-            "held-out loss": sum(losses) / len(losses),
+            "held-out loss": sum(losses[row]) / len(seeds),
         }
+        for row, config in rows.items()
+    }
     return Comparison(
         "modern",
         "share of the ladder's blanks that are filled; each row has one change more than the row above it",
@@ -79,6 +83,7 @@ def compare(
             "blanks": len(blanks.row),
             "passages": len(corpus.train),
             **SIZES,
+            "peak": PEAK,
             "window": WINDOW,
             "global layers": "0 and 3",
             **made_here(),

@@ -25,6 +25,7 @@ _HOME = {
     "examine": "clinic",
     "FillInLab": "fill_in",
     "PitfallLab": "pitfall_lab",
+    "ModernLab": "modern_lab",
 }
 
 __all__ = list(_HOME)
