@@ -84,18 +84,23 @@ def corpus_of_files(paths: Iterable[str | os.PathLike], vocab_size: int | None =
 def corpus_of(documents: list[str], tok: WordPieceTokenizer) -> Corpus:
     """Passages of these documents, some of them held out; ValueError for too little text."""
     rows = passages(documents, tok)
+    held_out = held_out_of(rows)
+    return Corpus(
+        tok,
+        train=[row for i, row in enumerate(rows) if i not in held_out],
+        held_out=[row for i, row in enumerate(rows) if i in held_out],
+    )
+
+
+def held_out_of(rows: list[list[int]]) -> set[int]:
+    """Which of a corpus's passages are held out, by number; ValueError for too few of them."""
     if len(rows) < LEAST:
         words = LEAST * MAX_LEN // 2
         raise ValueError(
             f"expected text for at least {LEAST} passages, some {words} words, got {sum(map(len, rows))} "
             f"pieces, which make {len(rows)} (a paragraph that comes again is counted once)"
         )
-    held_out = set(_shuffled(len(rows))[: max(1, round(HELD_OUT * len(rows)))])
-    return Corpus(
-        tok,
-        train=[row for i, row in enumerate(rows) if i not in held_out],
-        held_out=[row for i, row in enumerate(rows) if i in held_out],
-    )
+    return set(_shuffled(len(rows))[: max(1, round(HELD_OUT * len(rows)))])
 
 
 # ---- documents
@@ -213,12 +218,18 @@ def passages(documents: Iterable[str], tok: WordPieceTokenizer) -> list[list[int
 
     A paragraph that comes again, in any document, is left out: it would be trained on and held out at once.
     """
-    rows, seen = [], set()
+    return [
+        [tok.cls_id, *row, tok.sep_id]
+        for texts in paragraphs(documents)
+        for row in _together(tok.encode_plain(texts), MAX_LEN - 2)
+    ]
+
+
+def paragraphs(documents: Iterable[str]) -> Iterator[list[str]]:
+    """The paragraphs of each document, but for those that came before, in this document or another."""
+    seen: set[str] = set()
     for document in documents:
-        fresh = [text for text in re.split(r"\n\s*\n", document) if text.strip() and _new(text, seen)]
-        for row in _together(tok.encode_plain(fresh), MAX_LEN - 2):
-            rows.append([tok.cls_id, *row, tok.sep_id])
-    return rows
+        yield [text for text in re.split(r"\n\s*\n", document) if text.strip() and _new(text, seen)]
 
 
 def _new(text: str, seen: set[str]) -> bool:

@@ -30,7 +30,11 @@ class _Headed(nn.Module):
         super().__init__()
         self.config, rng = checked(config), rng or PCG32(0)
         self.n_labels = as_index(n_labels, "n_labels", 2, 2**31)
-        rate = config.dropout if classifier_dropout is None else as_real(classifier_dropout, "classifier_dropout")
+        rate = (
+            config.dropout
+            if classifier_dropout is None
+            else as_real(classifier_dropout, "classifier_dropout")
+        )
         if not 0 <= rate < 1:
             raise ValueError(f"classifier_dropout: expected a probability in [0, 1), got {rate}")
         self.encoder = BertEncoder(config, rng)
@@ -108,7 +112,9 @@ class BertForSequenceClassification(_Headed):
             return logits, None
         targets = as_integers(labels, "labels", self.n_labels, rows.device)
         if targets.shape != logits.shape[:1]:
-            raise ValueError(f"labels: expected the shape {list(logits.shape[:1])}, got {list(targets.shape)}")
+            raise ValueError(
+                f"labels: expected the shape {list(logits.shape[:1])}, got {list(targets.shape)}"
+            )
         return logits, mean_cross_entropy(logits, targets)
 
 
@@ -139,7 +145,7 @@ class BertForTokenClassification(_Headed):
 
 
 def first_places(rows: Rows) -> Tensor:
-    """Where the first position of each row stands among the N real ones, [B]; ValueError if one is padding."""
+    """Where the first position of each row stands among the real ones, [B]; ValueError for padding."""
     real = rows.real[:, :1].all(1) if rows.shape[1] else rows.real.new_zeros(rows.shape[0])
     if not real.all():
         b = int((~real).nonzero()[0])
