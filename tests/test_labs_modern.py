@@ -26,18 +26,18 @@ def test_what_it_starts_with(lab):
         "is 0.0797 of BERT's work and 0.0408 of this one's. In layers 1, 4, 7, 10 each position sees all "
         "512, in the 8 others from 65, at the ends, to 129.\n"
         "parameters                               BERT     this one\n"
+        "  together                        109,514,298  109,015,866\n"
         "  words                            23,440,896   23,440,896\n"
         "  positions and types                 394,752            0\n"
         "  attention                        28,311,552   28,311,552\n"
         "  feed-forward                     56,623,104   56,623,104\n"
         "  head                                589,824      589,824\n"
         "  norms and biases                    154,170       50,490\n"
-        "  together                        109,514,298  109,015,866\n"
         "multiply-adds a token at T = 512         BERT     this one\n"
+        "  together                        118,402,560  113,596,416\n"
         "  linear                           84,934,656   84,934,656\n"
         "  attention                         9,437,184    4,631,040\n"
-        "  head                             24,030,720   24,030,720\n"
-        "  together                        118,402,560  113,596,416"
+        "  head                             24,030,720   24,030,720"
     )
 
 
@@ -114,6 +114,14 @@ def test_the_squares_show_what_is_seen(lab):
     assert lab.result.value.count(half) == 8
     assert lab.result.value.count("polygon(0% 0%, 100% 0%, 100% 0%, 100% 100%, 0% 100%, 0% 100%)") == 4
     assert f'aria-label="Who sees whom, a square for each layer. {lab.sight()}"' in lab.result.value
+
+
+def test_the_bars_of_a_block_share_a_scale(lab):
+    assert "width:12.00em" in lab.result.value
+    part = 12 * 9_437_184 / 118_402_560  # of attention in BERT's work
+    assert f'9,437,184<span aria-hidden="true" style="display:block;height:.35em;width:{part:.2f}em' in (
+        lab.result.value
+    )
 
 
 def test_the_other_size(lab):

@@ -191,12 +191,12 @@ class ModernLab(Lab):
             (f"multiply-adds a token at T = {self.length}", self.work),
         ):
             rows.append((heading, None, None))
-            rows += [(part, *(counts[part] for counts in pair)) for part in pair[0]]
             rows.append(("together", *(sum(counts.values()) for counts in pair)))
+            rows += [(part, *(counts[part] for counts in pair)) for part in pair[0]]
         return rows
 
     def _shown(self) -> str:
-        body = ""
+        body, whole = "", 1
         for name, *numbers in self._rows():
             if numbers[0] is None:
                 body += (
@@ -204,10 +204,11 @@ class ModernLab(Lab):
                     '<th scope="col">BERT</th><th scope="col">this one</th></tr>'
                 )
                 continue
+            if name == "together":
+                whole = max(numbers)
             cells = ""
             for number, color in zip(numbers, (GREY, BLUE), strict=True):
-                width = 9 * number / max(1, *numbers)
-                bar = f"display:block;height:.35em;width:{width:.2f}em;background:{color}"
+                bar = f"display:block;height:.35em;width:{12 * number / whole:.2f}em;background:{color}"
                 cells += f'<td>{number:,}<span aria-hidden="true" style="{bar}"></span></td>'
             body += f'<tr><th scope="row" style="font-weight:normal">{html.escape(name)}</th>{cells}</tr>'
         on = "".join(f"<li>{LABELS[name]}: {html.escape(CHANGES[name])}</li>" for name in self.changes)
