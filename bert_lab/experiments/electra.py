@@ -1,0 +1,162 @@
+"""ELECTRA against BERT's own training: equal text and steps, then the same heads on both encoders.
+
+The budget is the number of steps: both see the same passages in the same order, from the same first weights,
+with the same learning rate. A step of ELECTRA is dearer, since the generator works too; so another row gives
+the masked language model as many more steps as make up for it, counted in multiply-adds.
+
+Source: Clark et al. 2020, sections 3.3 and 3.4.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from ..corpus import MAX_LEN, Corpus, manual_corpus
+from ..electra import BATCH, Electra, taught
+from ..fitting import fit
+from ..model import BertConfig, BertEncoder, BertForMLM
+from ..pretrain import SIZES, Plan, batches_of
+from ..rng import PCG32
+from ..tasks import Task, manual_tasks
+from .base import Comparison, as_seeds, made_here
+from .heads import train_on
+
+DEFAULTS = {"steps": 1200}
+PEAK = 2e-3  # the highest learning rate
+COUNTED = 10  # batches whose work is counted
+RANDOM, MLM, ELECTRA, LONGER = "random weights", "MLM", "ELECTRA", "MLM, as much work"
+
+
+class Learner(NamedTuple):
+    """Something that pretrains an encoder.
+
+    model: all that is trained. encoder: what is kept of it. loss_of: the number of a step -> its loss.
+    taught: the number of a step -> (positions that its loss sends a gradient to, real positions).
+    """
+
+    model: nn.Module
+    encoder: BertEncoder
+    loss_of: Callable[[int], Tensor]
+    taught: Callable[[int], tuple[int, int]]
+
+
+def masked_lm(corpus: Corpus, seed: int, steps: int) -> Learner:
+    """A tiny BERT that predicts the pieces at the blanks, masked as BERT's are."""
+    model = BertForMLM(_config(corpus), PCG32(seed))
+    batches = batches_of(Plan(steps, seed=seed), corpus)
+
+    def inputs(step: int) -> list[Tensor]:
+        batch = batches[step]
+        return [batch[name] for name in BATCH]
+
+    return Learner(
+        model,
+        model.encoder,
+        loss_of=lambda step: model.mlm_loss(*inputs(step)),
+        taught=lambda step: taught(model, *inputs(step)),
+    )
+
+
+def electra(corpus: Corpus, seed: int, steps: int) -> Learner:
+    """A tiny discriminator and its generator, `electra.smaller`; every blank is hidden."""
+    model, draws = Electra(_config(corpus), rng=PCG32(seed)), PCG32(seed, stream=1)
+    batches = batches_of(Plan(steps, seed=seed, split=(1, 0, 0)), corpus)
+
+    def positions(step: int) -> tuple[int, int]:
+        batch = batches[step]
+        got = model.corrupt(batch, draws)
+        types, attn_mask = batch["token_type_ids"], batch["attention_mask"]
+        return taught(model.discriminator, got.ids, types, attn_mask, got.replaced)
+
+    return Learner(
+        model,
+        model.discriminator.encoder,
+        loss_of=lambda step: model.step(batches[step], draws).total,
+        taught=positions,
+    )
+
+
+def _config(corpus: Corpus) -> BertConfig:
+    return BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES["tiny"])
+
+
+def cost(learner: Learner) -> tuple[int, float]:
+    """Multiply-adds of a step, forward and backward, and the share of real positions that its loss teaches.
+
+    Of matrix products, the mean over the first `COUNTED` steps. The learner's weights stay as they are.
+    """
+    work = asked = real = 0
+    for step in range(COUNTED):
+        # The counter knows attention only where it is made of plain products.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            learner.loss_of(step).backward()
+        work += counter.get_total_flops() // 2
+        positions = learner.taught(step)
+        asked, real = asked + positions[0], real + positions[1]
+    return work // COUNTED, asked / real
+
+
+def compare(
+    seeds: int = 3,
+    steps: int = DEFAULTS["steps"],
+    *,
+    corpus: Corpus | None = None,
+    tasks: Mapping[str, Task] | None = None,
+    say: Callable[[str], None] = print,
+) -> Comparison:
+    """Pretrain a tiny encoder by each of the two, then train the same heads on it and on random weights.
+
+    Args:
+        seeds: how many; each has first weights, an order of passages, masks and draws of its own.
+        steps: of pretraining, 8 passages each.
+        corpus: what is pretrained on; by default the manual.
+        tasks: what the heads learn; by default `manual_tasks()`.
+        say: told each result when it is there.
+
+    Raises TypeError or ValueError for seeds or steps below 1, or something else.
+    """
+    corpus = manual_corpus() if corpus is None else corpus
+    tasks = manual_tasks() if tasks is None else tasks
+    costs = {MLM: cost(masked_lm(corpus, 0, steps)), ELECTRA: cost(electra(corpus, 0, steps))}
+    longer = round(steps * costs[ELECTRA][0] / costs[MLM][0])
+    rows = {
+        RANDOM: (masked_lm, 0),
+        MLM: (masked_lm, steps),
+        ELECTRA: (electra, steps),
+        LONGER: (masked_lm, longer),
+    }
+    scores: dict[str, list[float]] = {f"{task}: {row}": [] for task in tasks for row in rows}
+    seconds = dict.fromkeys(rows, 0.0)
+    for seed in as_seeds(seeds):
+        for row, (kind, its_steps) in rows.items():
+            learner = kind(corpus, seed, max(1, its_steps))
+            if its_steps:
+                start = time.process_time()
+                fit(learner.model, its_steps, learner.loss_of, peak=PEAK)
+                seconds[row] += time.process_time() - start
+            for name, task in tasks.items():
+                scores[f"{name}: {row}"].append(train_on(task, learner.encoder, seed))
+                say(f"{name}: {row}, seed {seed}: {scores[f'{name}: {row}'][-1]:.4f}")
+    facts = {}
+    for row, (_, its_steps) in rows.items():
+        work, share = costs[ELECTRA if row == ELECTRA else MLM] if its_steps else (0, 0.0)
+        facts[row] = {"steps": its_steps, "multiply-adds a step": work, "positions taught": share}
+    return Comparison(
+        "electra",
+        "balanced accuracy of a head that was trained on the encoder; 0.5 is what a constant answer gets",
+        {
+            "passages": len(corpus.train),
+            **SIZES["tiny"],
+            "peak": PEAK,
+            "seconds of a step, ELECTRA / MLM": round(seconds[ELECTRA] / seconds[MLM], 2),
+            **made_here(),
+        },
+        scores,
+        {f"{task}: {row}": facts[row] for task in tasks for row in rows},
+    )

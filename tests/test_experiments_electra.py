@@ -1,0 +1,127 @@
+"""ELECTRA against a masked language model: the same text and first weights, counted work, and the record."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from bert_lab.corpus import corpus_of
+from bert_lab.experiments import electra as experiment
+from bert_lab.experiments.base import Comparison
+from bert_lab.masking import IGNORE
+from bert_lab.packing import Rows
+from bert_lab.pretrain import Plan, batches_of
+from bert_lab.tasks import tasks_of
+from bert_lab.wordpiece import book_tokenizer
+
+
+@pytest.fixture(scope="module")
+def documents():
+    from pydoc_data.topics import topics
+
+    return [topics[name] for name in ("class", "function", "import", "with", "try", "lambda")]
+
+
+@pytest.fixture(scope="module")
+def corpus(documents):
+    return corpus_of(documents, book_tokenizer())
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Two batches are counted, and each head is trained for one step."""
+    monkeypatch.setattr(experiment, "COUNTED", 2)
+    monkeypatch.setattr(experiment, "train_on", partial(experiment.train_on, steps=1))
+
+
+def test_both_begin_with_the_same_encoder_and_read_the_same_text(corpus):
+    learners = [kind(corpus, 3, 5) for kind in (experiment.masked_lm, experiment.electra)]
+    first, second = (learner.encoder.state_dict() for learner in learners)
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+    def text(split):
+        batch = batches_of(Plan(5, seed=3, split=split), corpus)[4]
+        labels = batch["labels"]
+        return torch.where(labels == IGNORE, batch["input_ids"], labels)
+
+    assert torch.equal(text((0.8, 0.1, 0.1)), text((1, 0, 0)))
+
+
+def test_each_learner_has_the_loss_of_its_model(corpus):
+    batch = batches_of(Plan(5), corpus)[1]
+    mlm = experiment.masked_lm(corpus, 0, 5)
+    inputs = [batch[name] for name in ("input_ids", "token_type_ids", "attention_mask", "labels")]
+    assert torch.equal(mlm.loss_of(1), mlm.model.mlm_loss(*inputs))
+
+    hidden = batches_of(Plan(5, split=(1, 0, 0)), corpus)[1]
+    assert (hidden["input_ids"][hidden["labels"] != IGNORE] == corpus.tok.mask_id).all()
+    draws = experiment.PCG32(0, stream=1)
+    pair = experiment.electra(corpus, 0, 5)
+    for _ in range(2):  # each step draws on
+        assert torch.equal(pair.loss_of(1), pair.model.step(hidden, draws).total)
+    assert pair.encoder is pair.model.discriminator.encoder
+
+
+def multiply_adds(encoder, batch, last, head) -> int:
+    """Of a step: forward, and twice as many backward. `last`: at how many places the last layer ends."""
+    c, rows = encoder.config, Rows(batch["attention_mask"] == 1)
+    linear = 4 * c.d_model**2 + 2 * c.d_model * c.d_ff
+    projections = 3 * c.d_model**2
+    pairs = sum(part.shape[0] * part.shape[1] ** 2 for part in rows.parts)
+    layers = (c.n_layers - 1) * rows.count * linear + rows.count * projections + last * (linear - projections)
+    return 3 * (layers + 2 * c.n_layers * c.d_model * pairs + head)
+
+
+def test_the_work_is_that_of_the_matrix_products_and_all_positions_teach_one_side(corpus, monkeypatch):
+    monkeypatch.setattr(experiment, "COUNTED", 1)
+    batch = batches_of(Plan(5), corpus)[0]
+    blanks, real = int((batch["labels"] != IGNORE).sum()), int(batch["attention_mask"].sum())
+    mlm = experiment.masked_lm(corpus, 0, 5)
+    d, v = 128, corpus.tok.vocab_size
+    fill = blanks * (d * d + d * v)
+    assert experiment.cost(mlm) == (multiply_adds(mlm.encoder, batch, blanks, fill), blanks / real)
+    assert 0.1 < blanks / real < 0.2
+
+    pair = experiment.electra(corpus, 0, 5)
+    hidden = batches_of(Plan(5, split=(1, 0, 0)), corpus)[0]
+    blanks = int((hidden["labels"] != IGNORE).sum())
+    generator = multiply_adds(pair.model.generator.encoder, hidden, blanks, blanks * (d * d + d * v))
+    judge = multiply_adds(pair.encoder, hidden, real, real * (d * d + d))
+    assert experiment.cost(pair) == (generator + judge, 1.0)
+
+
+def test_compare_trains_every_row_and_scores_every_task(documents, corpus, quick, tmp_path):
+    told = []
+    tasks = tasks_of(documents, book_tokenizer())
+    found = experiment.compare(2, 3, corpus=corpus, tasks=tasks, say=told.append)
+    rows = [
+        f"{task}: {row}" for task in tasks for row in ("random weights", "MLM", "ELECTRA", experiment.LONGER)
+    ]
+    assert list(found.scores) == rows == list(found.facts)
+    for scores in found.scores.values():
+        assert len(scores) == 2 and all(0 <= score <= 1 for score in scores)
+    assert len(told) == 2 * len(rows)
+    facts = [found.facts[row] for row in rows[:4]]
+    assert [f["steps"] for f in facts[:3]] == [0, 3, 3] and facts[3]["steps"] > 3
+    assert [f["positions taught"] for f in facts[::2]] == [0.0, 1.0]
+    work = [f["multiply-adds a step"] for f in facts]
+    assert facts[3]["steps"] == round(3 * work[2] / work[1]) and work[0] == 0 and work[3] == work[1]
+    assert found.settings["passages"] == len(corpus.train)
+    found.write(tmp_path / "electra_compared.json")
+    assert Comparison.read(tmp_path / "electra_compared.json").text() == found.text()
+
+
+def test_the_manual_is_the_text_unless_another_is_given(documents, corpus, quick, monkeypatch):
+    monkeypatch.setattr(experiment, "manual_corpus", lambda: corpus)
+    monkeypatch.setattr(experiment, "manual_tasks", lambda: tasks_of(documents, book_tokenizer()))
+    monkeypatch.setattr(experiment, "train_on", lambda task, encoder, seed: 0.5)
+    assert experiment.compare(1, 1, say=lambda line: None).settings["passages"] == len(corpus.train)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "steps", "kind"), [(0, 1, ValueError), (1, 0, ValueError), (1, 1.5, TypeError)]
+)
+def test_seeds_and_steps_that_do_not_fit(corpus, quick, seeds, steps, kind):
+    with pytest.raises(kind, match=r"seeds|steps"):
+        experiment.compare(seeds, steps, corpus=corpus, tasks={})
