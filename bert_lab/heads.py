@@ -7,13 +7,18 @@ Source: Devlin et al. 2019, section 4 and appendix A.5; the course text, section
 from __future__ import annotations
 
 import copy
+import dataclasses
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
+from . import checkpoint
 from .model import BertConfig, BertEncoder, checked, drawn
 from .packing import Rows, as_integers, labelled, mean_cross_entropy
+from .plans import Fields, Names, check_mapping, copy_into, plan, sizes_of, wants_of
 from .rng import PCG32, as_index, as_real
+from .weightfiles import Problem
 
 
 class _Headed(nn.Module):
@@ -24,7 +29,6 @@ class _Headed(nn.Module):
         config: BertConfig,
         n_labels: int,
         rng: PCG32 | None = None,
-        *,
         classifier_dropout: float | None = None,
     ):
         super().__init__()
@@ -151,3 +155,103 @@ def first_places(rows: Rows) -> Tensor:
         b = int((~real).nonzero()[0])
         raise ValueError(f"attn_mask: expected a real first position in every row, got padding in row {b}")
     return rows.unpack(torch.arange(rows.count, device=rows.device))[:, 0]
+
+
+# ---- checkpoints
+
+
+def hf_names(model: BertForSequenceClassification | BertForTokenClassification) -> Names:
+    """How a model with a head is written in checkpoints; TypeError for another kind of model."""
+    if not isinstance(model, _Headed):
+        raise TypeError(f"model: expected one of the models with a head, got {type(model).__name__}")
+    table = checkpoint.encoder_table() | {"pooler": "bert.pooler.dense", "classifier": "classifier"}
+    wants = wants_of(model, table)
+    head = {want.hf for ours, want in wants.items() if not ours.startswith("encoder.")}
+
+    def advice(missing: set[str]) -> str | None:
+        return "the encoder is complete: from_encoder puts a new head on one" if missing == head else None
+
+    # The token classifiers of transformers had a pooler until 2020, which they did not use.
+    pooler = dict.fromkeys(("bert.pooler.dense.weight", "bert.pooler.dense.bias"), "the pooler")
+    extras = {} if hasattr(model, "pooler") else pooler
+    names = checkpoint.relative_names(type(model).__name__, wants, extras=extras)
+    return dataclasses.replace(names, advice=advice)
+
+
+def load_hf_heads(
+    model: BertForSequenceClassification | BertForTokenClassification, sd: Mapping[str, Tensor]
+) -> None:
+    """Copy a state dict of `transformers`' model of the same name into a model: all of it, or nothing.
+
+    Args:
+        model: one of the two models of this module, with as many labels as the state dict's.
+        sd: as for `load_hf_bert`, with `classifier.*`, and for sequences with the pooler. A pooler tells that
+            it is a sequence's, so a token model does not take it; old token classifiers have one too, which
+            `zoo.load` leaves out, since it can read in their config what they are.
+
+    Raises:
+        TypeError: another kind of model, or sd is no mapping.
+        CheckpointError: as in `load_hf_bert`; it says which model, and how many labels, the state dict is of,
+            where that is another. The model is as it was.
+    """
+    names = hf_names(model)
+    check_mapping(sd)
+    if not hasattr(model, "pooler"):
+        known = names.extras
+        names = dataclasses.replace(names, extras=lambda key: None if ".pooler." in key else known(key))
+    report = plan(sd, names, hints=_other_kind(model, sd))
+    report.check()
+    copy_into(model, report.values)
+
+
+def _other_kind(model: _Headed, sd: Mapping) -> list[str]:
+    """A hint, where the classifier of a state dict has other sizes or stands on something else."""
+    sizes = sizes_of(sd.get("classifier.weight"))
+    if not sizes:
+        return []
+    pooled = any(isinstance(key, str) and "pooler." in key for key in sd)
+    kind = BertForSequenceClassification if pooled else BertForTokenClassification
+    both = (kind, sizes[0]), (type(model), model.n_labels)
+    got, wanted = (f"{of.__name__} with {n} labels" for of, n in both)
+    return [] if got == wanted else [f"these are the weights of a {got}, and the model is a {wanted}"]
+
+
+def config_from_hf(content: Mapping, dropout: float | None = None) -> tuple[tuple, list[Problem]]:
+    """What a model is made with, or all in the content of a config.json that is not ours.
+
+    Returns:
+        (config, n_labels, None, classifier_dropout), the arguments of both models, and the problems; what a
+        problem is about may be None. dropout: instead of the config's three.
+    """
+    config, problems = checkpoint.config_from_hf(content, dropout)
+    fields = Fields(content)
+    usual = (None, "single_label_classification")
+    fields.fixed("problem_type", usual, " or 'single_label_classification', one label each")
+    names = content.get("id2label")
+    if names is None:
+        n_labels = fields.size("num_labels", 2)  # where nothing is said, transformers takes 2
+    elif isinstance(names, Mapping):
+        n_labels = len(names)
+        fields.fixed("num_labels", (n_labels,), ", as many as id2label has")
+    else:
+        n_labels = fields.wrong("id2label", f"expected labels by number, got {type(names).__name__}")
+    if n_labels is not None and n_labels < 2:
+        where = "num_labels" if names is None else "id2label"
+        fields.wrong(where, f"expected at least 2 labels, got {n_labels}; one is a number to be guessed")
+    rate = None
+    if dropout is None and content.get("classifier_dropout") is not None:
+        rate = fields.real("classifier_dropout")
+        if rate is not None and not 0 <= rate < 1:
+            fields.wrong("classifier_dropout", f"expected a probability in [0, 1), got {rate}")
+    return (config, n_labels, None, rate), [*problems, *fields.problems]
+
+
+def config_to_hf(model: _Headed, architecture: str) -> dict:
+    """The config.json of a model, for `transformers`; its labels are called LABEL_0, LABEL_1, ..."""
+    labels = [f"LABEL_{number}" for number in range(model.n_labels)]
+    return checkpoint.hf_config(model, architecture) | {
+        "id2label": {str(number): label for number, label in enumerate(labels)},
+        "label2id": {label: number for number, label in enumerate(labels)},
+        "classifier_dropout": model.drop.p,
+        "problem_type": "single_label_classification",
+    }

@@ -167,5 +167,5 @@ def _exchanged(row: Sequence[int], tok: WordPieceTokenizer, rng: PCG32) -> list[
     while places and missing:
         i = places[rng.below(len(places))]
         row[i], row[i + 1] = row[i + 1], row[i]
-        places, left = [place for place in places if abs(place - i) > 1], missing - 1
+        places, missing = [place for place in places if abs(place - i) > 1], missing - 1
     return None if missing else row
