@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .model import BertConfig, BertEncoder, BertForMLM
 from .plans import (
@@ -352,7 +352,9 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
     """
     report = _read_dir(as_checkpoint_dir(dir), dropout, None)
     report.check()
-    return new_model(BertForMLM, report)
+    with torch.device("meta"):  # without first values, which would only be overwritten
+        model = BertForMLM(report.config)
+    return filled(model, report)
 
 
 def load_bert_encoder(dir: str | os.PathLike, *, dropout: float | None = None) -> BertEncoder:
@@ -362,13 +364,13 @@ def load_bert_encoder(dir: str | os.PathLike, *, dropout: float | None = None) -
     """
     report = _read_dir(as_checkpoint_dir(dir), dropout, None, head=False)
     report.check()
-    return new_model(BertEncoder, report)
+    with torch.device("meta"):
+        model = BertEncoder(report.config)
+    return filled(model, report)
 
 
-def new_model(kind: Callable, report: CheckpointReport, *more):
-    """A model of the report's config with the report's values, float32 and in eval mode."""
-    with torch.device("meta"):  # without first values, which would only be overwritten
-        model = kind(report.config, *more)
+def filled(model: nn.Module, report: CheckpointReport):
+    """A model that was made on the meta device, with the report's values: float32 and in eval mode."""
     model.to_empty(device="cpu").float()
     copy_into(model, report.values)
     return model.eval()
@@ -477,27 +479,35 @@ def save_bert(model: BertForMLM, dir: str | os.PathLike) -> None:
     if not isinstance(model, BertForMLM):
         raise TypeError(f"model: expected a BertForMLM, got {type(model).__name__}")
     wants = _wants_of_model(model)
-    folder = Path(os.path.realpath(as_path(dir, "dir")))
+    keys = {
+        ours: want.hf if want.hf.startswith("cls.") else f"bert.{want.hf}" for ours, want in wants.items()
+    }
+    write_model(as_path(dir, "dir"), model, keys, hf_config(model, "BertForMaskedLM"))
+
+
+def write_model(path: Path, model: nn.Module, keys: Mapping[str, str], config: Mapping) -> None:
+    """Write config.json and the weights, each parameter of ours under its key: both files, or none.
+
+    ValueError where the path is a file or a weight cannot be loaded again; OSError where it cannot be
+    written.
+    """
+    folder = Path(os.path.realpath(path))
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"dir: expected a directory, got a file, {folder}")
     parameters = dict(model.named_parameters())
-    tensors = {}
-    for ours, want in wants.items():
-        hf = want.hf if want.hf.startswith("cls.") else f"bert.{want.hf}"
-        # Copies, whole and in order: parameters may be views, and the file holds no two that share memory.
-        tensors[hf] = parameters[ours].detach().cpu().contiguous().clone()
+    # Copies, whole and in order: parameters may be views, and the file holds no two that share memory.
+    tensors = {hf: parameters[ours].detach().cpu().contiguous().clone() for ours, hf in keys.items()}
     problems = [p for hf, t in tensors.items() if (p := usable(hf, t, Want(hf, tuple(t.shape), None))[1])]
-    CheckpointReport("BertForMLM", problems=tuple(problems)).check()
-    config = json.dumps(_hf_config(model), indent=2) + "\n"
-
-    write_together(folder, config, tensors)
+    CheckpointReport(type(model).__name__, problems=tuple(problems)).check()
+    write_together(folder, json.dumps(config, indent=2) + "\n", tensors)
 
 
-def _hf_config(model: BertForMLM) -> dict:
+def hf_config(model: nn.Module, architecture: str, model_type: str = "bert") -> dict:
+    """The config.json of a model with BERT's encoder, for `transformers`."""
     config = replace(model.config)  # checked once more: it can be changed after it was made
     return {
-        "architectures": ["BertForMaskedLM"],
-        "model_type": "bert",
+        "architectures": [architecture],
+        "model_type": model_type,
         **{hf: getattr(config, ours) for ours, hf in _SIZES.items()},
         **dict.fromkeys(_DROPOUTS, config.dropout),
         "layer_norm_eps": config.ln_eps,

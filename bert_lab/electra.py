@@ -345,3 +345,9 @@ def config_from_hf(
     d_embedding = fields.size("embedding_size")
     problems = [*problems, *fields.problems]
     return (None if problems else ElectraConfig(**vars(config), d_embedding=d_embedding)), problems
+
+
+def config_to_hf(model: ElectraDiscriminator, architecture: str) -> dict:
+    """The content of a config.json for a discriminator, from which `transformers` makes the same one."""
+    width = _table_width(model.config)
+    return {**checkpoint.hf_config(model, architecture, "electra"), "embedding_size": width}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from .model import Attention, BertConfig, BertEncoder, BertForMLM, BertLayer, drawn
 from .packing import Rows, as_allowed
-from .plans import Fields, Names, load_into, wants_of
+from .plans import Fields, Names, load_into, short_name, wants_of
 from .rng import PCG32, as_bool, as_index, as_real
 from .weightfiles import Problem
 
@@ -434,6 +434,9 @@ def config_from_hf(content: Mapping) -> tuple[ModernConfig | None, list[Problem]
     for name in _DROPOUTS:
         fields.fixed(name, (0.0,), ", since dropout stands at other places here")
     found = {ours: fields.size(theirs) for ours, theirs in _SIZES.items()}
+    d_model, n_heads = found["d_model"], found["n_heads"]
+    if d_model and n_heads and d_model % n_heads:
+        fields.wrong("num_attention_heads", f"expected a divisor of hidden_size, {d_model}, got {n_heads}")
     biases = [fields.flag(name, False) for name in _BIASES]
     for name, value in zip(_BIASES, biases, strict=True):
         if None not in (value, biases[0]) and value != biases[0]:
@@ -489,3 +492,33 @@ def _thetas(fields: Fields) -> tuple[float | None, float | None]:
         for problem in part.problems:
             fields.wrong(f"rope_parameters.{kind}.{problem.where}", problem.text)
     return tuple(thetas)
+
+
+def config_to_hf(model: ModernForMLM, architecture: str) -> dict:
+    """The content of a config.json for a ModernBERT, from which `transformers` makes the same model.
+
+    Dropout is written as 0: theirs stands at other places.
+    """
+    config = replace(model.config)  # checked once more: it can be changed after it was made
+    local = [config.radius(layer) is not None for layer in range(config.n_layers)]
+    thetas = {_FULL: config.global_theta, _SLIDING: config.local_theta}
+    return {
+        "architectures": [architecture],
+        "model_type": "modernbert",
+        **{theirs: getattr(config, ours) for ours, theirs in _SIZES.items()},
+        **dict.fromkeys(_BIASES, config.biases),
+        **dict.fromkeys(_DROPOUTS, 0.0),
+        "norm_eps": config.ln_eps,
+        "hidden_activation": "gelu",
+        "classifier_activation": "gelu",
+        "decoder_bias": True,
+        "tie_word_embeddings": True,
+        "layer_types": [_SLIDING if is_local else _FULL for is_local in local],
+        "local_attention": config.local_window or 128,
+        "rope_parameters": {
+            kind: {"rope_type": "default", "rope_theta": theta} for kind, theta in thetas.items()
+        },
+        # No id of theirs is special to this model, which trains every row of its table.
+        **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")),
+        "dtype": short_name(model.encoder.word.weight.dtype),
+    }
