@@ -34,6 +34,13 @@ _HOME = {
     "load_bert": "checkpoint",
     "checkpoint_report": "checkpoint",
     "manual_bert": "shipped",
+    "BertForSequenceClassification": "heads",
+    "BertForTokenClassification": "heads",
+    "Electra": "electra",
+    "ElectraDiscriminator": "electra",
+    "ModernForMLM": "modern",
+    "load": "zoo",
+    "save": "zoo",
 }
 
 __all__ = [*_HOME, "__version__"]

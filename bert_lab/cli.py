@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .course import commands as course
+from .experiments import NAMES
 
 STOPPED = 130  # the exit code of a program that Ctrl-C ended
 
@@ -117,6 +119,24 @@ def parser() -> argparse.ArgumentParser:
     three.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
     three.set_defaults(run=lambda options: run_worksheet(options))
 
+    five = course.add_command(
+        commands,
+        "compare",
+        "train models side by side with several seeds each, as the last chapter does",
+        "bert-lab compare heads --stored\nbert-lab compare modern --seeds 5 --out mine.json",
+        "heads: on the shipped encoder, and on random weights. electra: against BERT's own training. modern: "
+        "ModernBERT's changes one by one. masking: fixed and fresh masks, 40%, whole words. Each takes a "
+        "quarter of an hour to an hour on two cores. Text of the Python that runs it; the figures that the "
+        "chapter quotes are stored.",
+    )
+    five.add_argument("what", choices=NAMES, metavar="WHAT", help=" | ".join(NAMES))
+    five.add_argument("--stored", action="store_true", help="show what the chapter quotes, and train nothing")
+    five.add_argument("--seeds", type=int, default=3, metavar="K", help="runs a row (default: 3)")
+    five.add_argument("--steps", type=int, metavar="N", help="of each run (default: as the stored ones had)")
+    five.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
+    five.add_argument("--out", metavar="FILE", help="a new file to write the scores to, as JSON")
+    five.set_defaults(run=lambda options: run_compare(options))
+
     four = course.add_command(
         commands,
         "copy",
@@ -214,6 +234,27 @@ def run_copy(options: argparse.Namespace) -> int:
     chapters = sum(file.suffix == ".ipynb" for file in files)
     print(f"made {options.folder}: {chapters} chapters")
     print(f"Open it with: jupyter lab {Path(options.folder, START)}")
+    return 0
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    from .experiments.base import stored
+
+    if options.stored:
+        print(stored(options.what))
+        return 0
+    if options.out is not None and Path(options.out).exists():
+        raise FileExistsError(f"--out: expected the name of a new file, but there is {options.out}")
+    _use_threads(options.threads)
+    experiment = importlib.import_module(f"{__package__}.experiments.{options.what}")
+    steps = experiment.DEFAULTS["steps"] if options.steps is None else options.steps
+    found = experiment.compare(
+        options.seeds, steps, say=lambda text: print(text, file=sys.stderr, flush=True)
+    )
+    print(found)
+    if options.out is not None:
+        found.write(options.out)
+        print(f"made {options.out}")
     return 0
 
 

@@ -15,6 +15,8 @@ from safetensors.torch import load_file
 
 from bert_lab import __main__ as as_module
 from bert_lab import cli, ladder, load_bert
+from bert_lab.experiments import modern
+from bert_lab.experiments.base import Comparison, stored
 from bert_lab.ladder import Rung
 from bert_lab.weightfiles import read_words
 from bert_lab.wordpiece import WordPieceTokenizer
@@ -198,6 +200,36 @@ def test_training_goes_on_from_a_model_with_its_vocabulary(letters, tmp_path, ca
         call("pretrain", "--out", tmp_path / "three", "--start", tmp_path / "one", "--vocab", 99, more) == 1
     )
     assert "--vocab: expected FILES and no other model" in capsys.readouterr().err
+
+
+def test_what_the_chapter_quotes_is_shown_at_once(capsys):
+    assert call("compare", "heads", "--stored") == 0
+    assert capsys.readouterr().out == f"{stored('heads')}\n"
+
+
+def test_a_comparison_is_made_shown_and_written(tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def compare(seeds, steps, *, say):
+        asked.append((seeds, steps, torch.get_num_threads()))
+        say("half done")
+        return stored("heads")
+
+    monkeypatch.setattr(modern, "compare", compare)
+    out = tmp_path / "mine.json"
+    assert call("compare", "modern", "--seeds", 2, "--threads", 1, "--out", out) == 0
+    told = capsys.readouterr()
+    assert told.err == "half done\n" and told.out == f"{stored('heads')}\nmade {out}\n"
+    assert Comparison.read(out) == stored("heads")
+    assert call("compare", "modern", "--steps", 7, "--threads", 1) == 0
+    assert asked == [(2, modern.DEFAULTS["steps"], 1), (3, 7, 1)]
+    capsys.readouterr()
+    assert call("compare", "modern", "--out", out) == 1
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith(
+        "bert-lab compare: --out: expected the name of a new file, but"
+    )
+    assert len(asked) == 2
 
 
 def test_both_ways_of_calling_are_there():

@@ -13,14 +13,13 @@ from ..rng import as_index
 from ..wordpiece import write_files
 
 ASSETS = Path(__file__).parents[1] / "assets"
-NAMES = ("heads", "electra", "modern", "masking")
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Rows that were trained on the same text, each with one score a seed.
 
-    name: of `NAMES`, or of a part such as "heads". measure: one sentence that says what a score is.
+    name: of `experiments.NAMES`. measure: one sentence that says what a score is.
     settings: what all rows share, such as steps and the version of Python. scores: row -> scores, the same
     number for every row but for rows that no seed changes, which may have one. facts: row -> numbers that no
     seed changes, such as the parameters.
@@ -82,7 +81,7 @@ def _right(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def stored(name: str) -> Comparison:
-    """A comparison that the book quotes, by one of `NAMES`."""
+    """A comparison that the book quotes, by one of `experiments.NAMES`."""
     return Comparison.read(ASSETS / f"{name}_compared.json")
 
 
