@@ -228,7 +228,7 @@ ARROWS = {
     "plans": {"weightfiles"},
     "fitting": {"rng"},
     "heads": {"checkpoint", "fitting", "plans"},
-    "tasks": {"corpus", "wordpiece"},
+    "tasks": {"corpus", "masking", "wordpiece"},
     "electra": {"checkpoint", "plans", "recipes"},
     "modern": {"checkpoint", "plans"},
     "zoo": {"checkpoint", "electra", "heads", "modern", "plans"},
