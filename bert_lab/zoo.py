@@ -34,14 +34,10 @@ from .weightfiles import Problem
 def load(dir: str | os.PathLike, *, dropout: float | None = None) -> nn.Module:
     """The model that a directory holds, in eval mode and float32.
 
-    | model_type | architectures | what is returned |
-    |---|---|---|
-    | bert | BertForMaskedLM, BertForPreTraining | `BertForMLM` |
-    | bert | BertModel | `BertEncoder` |
-    | bert | BertForSequenceClassification | `heads.BertForSequenceClassification` |
-    | bert | BertForTokenClassification | `heads.BertForTokenClassification` |
-    | electra | ElectraForPreTraining | `electra.ElectraDiscriminator` |
-    | modernbert | ModernBertForMaskedLM | `modern.ModernForMLM` |
+    config.json tells which one. A model_type of "bert" gives a `BertForMLM` (architectures BertForMaskedLM or
+    BertForPreTraining), a bare `BertEncoder` (BertModel), a `BertForSequenceClassification` or a
+    `BertForTokenClassification`; "electra" gives an `ElectraDiscriminator` (ElectraForPreTraining), and
+    "modernbert" a `ModernForMLM` (ModernBertForMaskedLM).
 
     Args:
         dir: a directory with config.json and safetensors weights, as `load_bert` reads it.
