@@ -6,6 +6,7 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+from bert_lab import zoo
 from bert_lab.checkpoint import checkpoint_report, hf_bert_encoder_sd, load_bert, load_hf_bert
 from bert_lab.model import BertConfig, BertEncoder
 from bert_lab.wordpiece import WordPieceTokenizer
@@ -95,3 +96,10 @@ def test_sentences_that_mean_the_same_lie_close(encoder, batch):
     means = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
     close, far = means[0] @ means[1], means[0] @ means[2]
     assert close > 0.5 and far < 0.2
+
+
+def test_the_zoo_gives_the_encoder(encoder):
+    ours = zoo.load(FOLDER)
+    assert type(ours) is BertEncoder and not ours.training
+    parameters = dict(encoder.named_parameters())
+    assert all(torch.equal(p, parameters[name]) for name, p in ours.named_parameters())
