@@ -154,7 +154,7 @@ def first_places(rows: Rows) -> Tensor:
     if not real.all():
         b = int((~real).nonzero()[0])
         raise ValueError(f"attn_mask: expected a real first position in every row, got padding in row {b}")
-    return rows.unpack(torch.arange(rows.count, device=rows.device))[:, 0]
+    return rows.unpack(torch.arange(rows.count, device=rows.device))[:, :1].flatten()
 
 
 # ---- checkpoints

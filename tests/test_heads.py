@@ -262,6 +262,7 @@ def test_where_nothing_is_asked_the_loss_is_zero():
     for model, ids, labels in (
         (BertForTokenClassification(SMALL, 3), [[1, 2]], [[-100, -100]]),
         (BertForSequenceClassification(SMALL, 3), np.zeros((0, 2), int), np.zeros(0, int)),
+        (BertForSequenceClassification(SMALL, 3), np.zeros((0, 0), int), np.zeros(0, int)),
     ):
         _, loss = model(ids, labels=labels)
         assert loss.item() == 0
