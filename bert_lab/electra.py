@@ -28,7 +28,7 @@ from .plans import Fields, Names, load_into, wants_of
 from .rng import PCG32, as_index, as_real
 from .weightfiles import Problem
 
-WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 3 and appendix A
+WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 2 and appendix A
 BATCH = ("input_ids", "token_type_ids", "attention_mask", "labels")
 
 
@@ -290,7 +290,7 @@ def taught(model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=No
     model: a `BertForMLM` or an `ElectraDiscriminator`. The other arguments and the errors are those of its
     forward. No parameter's gradient changes.
 
-    Source: Clark et al. 2020, section 3.4, "all tokens" against "15%".
+    Source: Clark et al. 2020, section 3.5, where a loss at the blanks alone is compared with one at all pieces.
     """
     if not isinstance(model, (BertForMLM, ElectraDiscriminator)):
         kind = type(model).__name__

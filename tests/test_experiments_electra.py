@@ -9,8 +9,10 @@ from bert_lab.corpus import corpus_of
 from bert_lab.experiments import electra as experiment
 from bert_lab.experiments.base import Comparison
 from bert_lab.masking import IGNORE
+from bert_lab.model import BertConfig, BertForMLM
 from bert_lab.packing import Rows
 from bert_lab.pretrain import Plan, batches_of
+from bert_lab.rng import PCG32
 from bert_lab.tasks import tasks_of
 from bert_lab.wordpiece import book_tokenizer
 
@@ -27,6 +29,13 @@ def corpus(documents):
     return corpus_of(documents, book_tokenizer())
 
 
+@pytest.fixture(scope="module")
+def start():
+    return BertForMLM(
+        BertConfig(book_tokenizer().vocab_size, 128, 16, 2, 2, 32, dropout=0.0), PCG32(7)
+    ).eval()
+
+
 @pytest.fixture
 def quick(monkeypatch):
     """Two batches are counted, and each head is trained for one step."""
@@ -34,33 +43,47 @@ def quick(monkeypatch):
     monkeypatch.setattr(experiment, "train_on", partial(experiment.train_on, steps=1))
 
 
-def test_both_begin_with_the_same_encoder_and_read_the_same_text(corpus):
-    learners = [kind(corpus, 3, 5) for kind in (experiment.masked_lm, experiment.electra)]
-    first, second = (learner.encoder.state_dict() for learner in learners)
-    assert first.keys() == second.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first)
+def test_both_begin_with_the_given_encoder_and_read_the_same_text(start, corpus):
+    learners = [kind(start, corpus, 3, 5) for kind in (experiment.masked_lm, experiment.electra)]
+    before = {name: p.clone() for name, p in start.encoder.state_dict().items()}
+    for learner in learners:
+        own = learner.encoder.state_dict()
+        assert own.keys() == before.keys() and all(torch.equal(own[name], before[name]) for name in own)
+        experiment.fit(learner.model, 2, learner.loss_of)
+        assert not torch.equal(own["word.weight"], before["word.weight"])
+    assert all(torch.equal(p, before[name]) for name, p in start.encoder.state_dict().items())
 
     def text(split):
-        batch = batches_of(Plan(5, seed=3, split=split), corpus)[4]
+        batch = batches_of(Plan(5, seed=3, batch=16, split=split), corpus)[4]
         labels = batch["labels"]
         return torch.where(labels == IGNORE, batch["input_ids"], labels)
 
     assert torch.equal(text((0.8, 0.1, 0.1)), text((1, 0, 0)))
 
 
-def test_each_learner_has_the_loss_of_its_model(corpus):
-    batch = batches_of(Plan(5), corpus)[1]
-    mlm = experiment.masked_lm(corpus, 0, 5)
+def test_each_learner_has_the_loss_of_its_model(start, corpus):
+    batch = batches_of(Plan(5, batch=16), corpus)[1]
+    mlm = experiment.masked_lm(start, corpus, 0, 5)
     inputs = [batch[name] for name in ("input_ids", "token_type_ids", "attention_mask", "labels")]
-    assert torch.equal(mlm.loss_of(1), mlm.model.mlm_loss(*inputs))
+    assert torch.equal(mlm.loss_of(1), start.mlm_loss(*inputs))
 
-    hidden = batches_of(Plan(5, split=(1, 0, 0)), corpus)[1]
+    hidden = batches_of(Plan(5, batch=16, split=(1, 0, 0)), corpus)[1]
     assert (hidden["input_ids"][hidden["labels"] != IGNORE] == corpus.tok.mask_id).all()
-    draws = experiment.PCG32(0, stream=1)
-    pair = experiment.electra(corpus, 0, 5)
+    draws = PCG32(0, stream=1)
+    pair = experiment.electra(start, corpus, 0, 5)
     for _ in range(2):  # each step draws on
         assert torch.equal(pair.loss_of(1), pair.model.step(hidden, draws).total)
     assert pair.encoder is pair.model.discriminator.encoder
+
+
+def test_rows_are_as_short_as_those_of_the_tasks(corpus):
+    cut = experiment.in_windows(corpus)
+    assert cut.held_out == corpus.held_out
+    lengths = [len(row) - 2 for row in cut.train]
+    assert min(lengths) >= 16 and max(lengths) == 30
+    assert cut.train[0][1:-1] == corpus.train[0][1:31] and cut.train[1][1:-1] == corpus.train[0][31:61]
+    assert {(row[0], row[-1]) for row in cut.train} == {(corpus.tok.cls_id, corpus.tok.sep_id)}
+    assert sum(lengths) > 0.9 * sum(len(row) - 2 for row in corpus.train)
 
 
 def multiply_adds(encoder, batch, last, head) -> int:
@@ -73,55 +96,58 @@ def multiply_adds(encoder, batch, last, head) -> int:
     return 3 * (layers + 2 * c.n_layers * c.d_model * pairs + head)
 
 
-def test_the_work_is_that_of_the_matrix_products_and_all_positions_teach_one_side(corpus, monkeypatch):
+def test_the_work_is_that_of_the_matrix_products_and_all_positions_teach_one_side(start, corpus, monkeypatch):
     monkeypatch.setattr(experiment, "COUNTED", 1)
-    batch = batches_of(Plan(5), corpus)[0]
+    batch = batches_of(Plan(5, batch=16), corpus)[0]
     blanks, real = int((batch["labels"] != IGNORE).sum()), int(batch["attention_mask"].sum())
-    mlm = experiment.masked_lm(corpus, 0, 5)
-    d, v = 128, corpus.tok.vocab_size
+    mlm = experiment.masked_lm(start, corpus, 0, 5)
+    d, v = 16, corpus.tok.vocab_size
     fill = blanks * (d * d + d * v)
     assert experiment.cost(mlm) == (multiply_adds(mlm.encoder, batch, blanks, fill), blanks / real)
     assert 0.1 < blanks / real < 0.2
 
-    pair = experiment.electra(corpus, 0, 5)
-    hidden = batches_of(Plan(5, split=(1, 0, 0)), corpus)[0]
+    pair = experiment.electra(start, corpus, 0, 5)
+    hidden = batches_of(Plan(5, batch=16, split=(1, 0, 0)), corpus)[0]
     blanks = int((hidden["labels"] != IGNORE).sum())
     generator = multiply_adds(pair.model.generator.encoder, hidden, blanks, blanks * (d * d + d * v))
     judge = multiply_adds(pair.encoder, hidden, real, real * (d * d + d))
     assert experiment.cost(pair) == (generator + judge, 1.0)
 
 
-def test_compare_trains_every_row_and_scores_every_task(documents, corpus, quick, tmp_path):
+def test_compare_trains_every_row_and_scores_every_task(start, documents, corpus, quick, tmp_path):
     told = []
     tasks = tasks_of(documents, book_tokenizer())
-    found = experiment.compare(2, 3, corpus=corpus, tasks=tasks, say=told.append)
-    rows = [
-        f"{task}: {row}" for task in tasks for row in ("random weights", "MLM", "ELECTRA", experiment.LONGER)
-    ]
+    found = experiment.compare(2, 3, start=start, corpus=corpus, tasks=tasks, say=told.append)
+    kinds = ("shipped", "then MLM", "then ELECTRA", "then MLM, as much work")
+    rows = [f"{task}: {row}" for task in tasks for row in kinds]
     assert list(found.scores) == rows == list(found.facts)
     for scores in found.scores.values():
         assert len(scores) == 2 and all(0 <= score <= 1 for score in scores)
     assert len(told) == 2 * len(rows)
     facts = [found.facts[row] for row in rows[:4]]
-    assert [f["steps"] for f in facts[:3]] == [0, 3, 3] and facts[3]["steps"] > 3
+    assert [f["steps"] for f in facts[:3]] == [0, 3, 3]
     assert [f["positions taught"] for f in facts[::2]] == [0.0, 1.0]
     work = [f["multiply-adds a step"] for f in facts]
-    assert facts[3]["steps"] == round(3 * work[2] / work[1]) and work[0] == 0 and work[3] == work[1]
-    assert found.settings["passages"] == len(corpus.train)
+    assert facts[3]["steps"] == round(3 * work[2] / work[1]) > 3 and work[0] == 0 and work[3] == work[1]
+    assert found.settings["rows"] == len(experiment.in_windows(corpus).train)
     found.write(tmp_path / "electra_compared.json")
     assert Comparison.read(tmp_path / "electra_compared.json").text() == found.text()
 
 
-def test_the_manual_is_the_text_unless_another_is_given(documents, corpus, quick, monkeypatch):
+def test_the_shipped_model_and_the_manual_are_taken_unless_others_are_given(
+    start, documents, corpus, quick, monkeypatch
+):
+    monkeypatch.setattr(experiment, "manual_bert", lambda: (start, book_tokenizer()))
     monkeypatch.setattr(experiment, "manual_corpus", lambda: corpus)
     monkeypatch.setattr(experiment, "manual_tasks", lambda: tasks_of(documents, book_tokenizer()))
     monkeypatch.setattr(experiment, "train_on", lambda task, encoder, seed: 0.5)
-    assert experiment.compare(1, 1, say=lambda line: None).settings["passages"] == len(corpus.train)
+    found = experiment.compare(1, 1, say=lambda line: None)
+    assert found.settings["rows"] == len(experiment.in_windows(corpus).train) and len(found.scores) == 8
 
 
 @pytest.mark.parametrize(
     ("seeds", "steps", "kind"), [(0, 1, ValueError), (1, 0, ValueError), (1, 1.5, TypeError)]
 )
-def test_seeds_and_steps_that_do_not_fit(corpus, quick, seeds, steps, kind):
+def test_seeds_and_steps_that_do_not_fit(start, corpus, quick, seeds, steps, kind):
     with pytest.raises(kind, match=r"seeds|steps"):
-        experiment.compare(seeds, steps, corpus=corpus, tasks={})
+        experiment.compare(seeds, steps, start=start, corpus=corpus, tasks={})
