@@ -5,7 +5,8 @@ import torch
 
 from bert_lab import PCG32, BertConfig, BertEncoder, BertForMLM, manual_bert
 from bert_lab.experiments import heads as experiment
-from bert_lab.experiments.heads import BATCH, PEAK, PEAK_OF_HEAD, compare, train_on
+from bert_lab.experiments.base import Comparison, stored
+from bert_lab.experiments.heads import BATCH, DEFAULTS, PEAK, PEAK_OF_HEAD, compare, train_on
 from bert_lab.heads import BertForSequenceClassification, BertForTokenClassification
 from bert_lab.tasks import Task
 
@@ -112,3 +113,14 @@ def test_the_tasks_are_those_of_the_manual_by_default(trained, monkeypatch):
 def test_numbers_that_do_not_fit(arguments, match):
     with pytest.raises((TypeError, ValueError), match=match):
         compare(*arguments, tasks={"rows": ROWS})
+
+
+def test_the_stored_comparison():
+    found = stored("heads")
+    assert isinstance(found, Comparison) and found.name == "heads"
+    assert found.settings["steps"] == DEFAULTS["steps"] and found.settings["seeds"] >= 3
+    for task in ("order", "capitals"):
+        assert len(found.scores[f"{task}: shipped weights"]) == found.settings["seeds"]
+        assert found.margin(f"{task}: shipped weights", f"{task}: random weights") > 0.1
+        assert found.margin(f"{task}: shipped weights", f"{task}: shipped, head alone") > 0
+        assert found.margin(f"{task}: shipped, head alone", f"{task}: one answer always") > 0
