@@ -31,7 +31,7 @@ from ..tasks import LEAST, WINDOW, Task, manual_tasks
 from .base import Comparison, as_seeds, made_here
 from .heads import train_on
 
-DEFAULTS = {"steps": 300}
+DEFAULTS = {"steps": 400}
 BATCH_SIZE = 16  # rows a step
 PEAK = 5e-4  # the highest learning rate
 COUNTED = 10  # batches whose work is counted
