@@ -307,6 +307,14 @@ def test_a_uniform_a_row_and_the_sum_must_exceed_it():
     rng.finish()
 
 
+def test_the_sums_are_of_float64():
+    logits = torch.randn(1, 40, generator=torch.Generator().manual_seed(2))
+    sums = logits.double().softmax(-1).numpy().cumsum()[:-1]
+    u = [*sums, *np.nextafter(sums, 0)]
+    drawn = sample_replacements(logits.expand(len(u), 40), ScriptedDraws(u))
+    assert drawn.tolist() == [*range(1, 40), *range(39)]
+
+
 def test_no_draw_goes_past_the_last_piece_that_has_a_chance():
     logits = torch.linspace(0, 3, 1000).repeat(1, 1)
     logits[:, 990:] = -math.inf
