@@ -130,6 +130,7 @@ def test_compare_trains_every_row_and_scores_every_task(start, documents, corpus
     work = [f["multiply-adds a step"] for f in facts]
     assert facts[3]["steps"] == round(3 * work[2] / work[1]) > 3 and work[0] == 0 and work[3] == work[1]
     assert found.settings["rows"] == len(experiment.in_windows(corpus).train)
+    assert (found.settings["steps"], found.settings["seeds"]) == (3, 2)
     found.write(tmp_path / "electra_compared.json")
     assert Comparison.read(tmp_path / "electra_compared.json").text() == found.text()
 

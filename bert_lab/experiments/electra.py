@@ -166,6 +166,8 @@ def compare(
         "electra",
         "balanced accuracy of a head that was trained on the encoder; 0.5 is what a constant answer gets",
         {
+            "steps": steps,
+            "seeds": seeds,
             "rows": len(corpus.train),
             "rows a step": BATCH_SIZE,
             "peak": PEAK,
