@@ -13,6 +13,7 @@ import exercises_ch06
 import exercises_ch07
 import exercises_ch08
 import exercises_ch09
+import exercises_ch10
 import pytest
 
 from bert_lab.labs.exercise import RIGHT, WRONG, find, verdict
@@ -25,6 +26,7 @@ TABLES = {
     "ch07": exercises_ch07,
     "ch08": exercises_ch08,
     "ch09": exercises_ch09,
+    "ch10": exercises_ch10,
 }
 ANSWERS = {name: answer for table in TABLES.values() for name, answer in table.ANSWERS.items()}
 MISTAKES = {name: mistakes for table in TABLES.values() for name, mistakes in table.MISTAKES.items()}
