@@ -221,6 +221,7 @@ ARROWS = {
     "figures_attention": {"figures", "palette"},
     "figures_training": {"figures", "palette"},
     "figures_course": {"figures", "palette"},
+    "figures_beyond": {"figures", "palette"},
     "attention_view": {"batches", "model"},
     "filling": {"model", "wordpiece"},
     "assets": {"attention_view", "filling", "ladder", "wholeword", "wordpiece"},
