@@ -310,6 +310,29 @@ def test_chapter_09(notebook):
     agrees(chapter, lab, by_python)
 
 
+def test_chapter_10(notebook):
+    chapter = notebook("10_beyond_bert.ipynb")
+    chapter.run_all(240)
+    lab, by_python = chapter.old_lab("ModernBERT"), labs.ModernLab()
+    agrees(chapter, lab, by_python)
+    lab.get_by_role("checkbox", name="RoPE").click()
+    by_python.boxes["rope"].value = False
+    agrees(chapter, lab, by_python)
+    press(chapter, lab.get_by_role("checkbox", name="GeGLU", exact=True), "Space")
+    by_python.boxes["geglu"].value = False
+    agrees(chapter, lab, by_python)
+    length, window, _ = lab.get_by_role("slider").all()
+    press(chapter, length, "ArrowRight")
+    by_python.length_slider.value = 1024
+    agrees(chapter, lab, by_python)
+    press(chapter, window, "ArrowLeft", "ArrowLeft")
+    by_python.window_slider.value = 32
+    agrees(chapter, lab, by_python)
+    lab.get_by_role("combobox").select_option(index=1)
+    by_python.size_menu.index = 1
+    agrees(chapter, lab, by_python)
+
+
 @pytest.mark.parametrize("name", ["04_build_the_encoder.ipynb"])
 def test_a_chapter_without_labs_runs_too(notebook, name):
     notebook(name).run_all(120)
