@@ -76,7 +76,6 @@ class _Headed(nn.Module):
             )
         model = cls(encoder.config, n_labels, rng, classifier_dropout=classifier_dropout)
         model.encoder = copy.deepcopy(encoder)
-        model.zero_grad()
         return model.to(encoder.word.weight).train()
 
 
