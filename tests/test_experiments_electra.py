@@ -75,6 +75,12 @@ def test_each_learner_has_the_loss_of_its_model(start, corpus):
         assert torch.equal(pair.loss_of(1), pair.model.step(hidden, draws).total)
     assert pair.encoder is pair.model.discriminator.encoder
 
+    alone = experiment.electra(start, corpus, 0, 5, blanks_alone=True)
+    got = alone.model.corrupt(hidden, PCG32(0, stream=1))
+    labels = got.replaced.masked_fill(hidden["labels"] == IGNORE, IGNORE)
+    loss = alone.model.discriminator(got.ids, attn_mask=hidden["attention_mask"], labels=labels)[1]
+    assert torch.equal(alone.loss_of(1), got.generator_loss + 50 * loss)
+
 
 def test_rows_are_as_short_as_those_of_the_tasks(corpus):
     cut = experiment.in_windows(corpus)
@@ -112,23 +118,27 @@ def test_the_work_is_that_of_the_matrix_products_and_all_positions_teach_one_sid
     generator = multiply_adds(pair.model.generator.encoder, hidden, blanks, blanks * (d * d + d * v))
     judge = multiply_adds(pair.encoder, hidden, real, real * (d * d + d))
     assert experiment.cost(pair) == (generator + judge, 1.0)
+    alone = experiment.electra(start, corpus, 0, 5, blanks_alone=True)
+    assert experiment.cost(alone) == (generator + judge, blanks / real)
 
 
 def test_compare_trains_every_row_and_scores_every_task(start, documents, corpus, quick, tmp_path):
     told = []
     tasks = tasks_of(documents, book_tokenizer())
     found = experiment.compare(2, 3, start=start, corpus=corpus, tasks=tasks, say=told.append)
-    kinds = ("shipped", "then MLM", "then ELECTRA", "then MLM, as much work")
+    electra = "then ELECTRA"
+    kinds = ("shipped", "then MLM", "then MLM, as much work", electra, f"{electra}, loss at the blanks alone")
     rows = [f"{task}: {row}" for task in tasks for row in kinds]
     assert list(found.scores) == rows == list(found.facts)
     for scores in found.scores.values():
         assert len(scores) == 2 and all(0 <= score <= 1 for score in scores)
     assert len(told) == 2 * len(rows)
-    facts = [found.facts[row] for row in rows[:4]]
-    assert [f["steps"] for f in facts[:3]] == [0, 3, 3]
-    assert [f["positions taught"] for f in facts[::2]] == [0.0, 1.0]
-    work = [f["multiply-adds a step"] for f in facts]
-    assert facts[3]["steps"] == round(3 * work[2] / work[1]) > 3 and work[0] == 0 and work[3] == work[1]
+    facts = [found.facts[row] for row in rows[:5]]
+    works, taught = ([f[name] for f in facts] for name in ("multiply-adds a step", "positions taught"))
+    longer = round(3 * works[3] / works[1])
+    assert [f["steps"] for f in facts] == [0, 3, longer, 3, 3] and longer > 3
+    assert works[0] == 0 and works[1] == works[2] < works[3] == works[4]
+    assert taught[0] == 0.0 and taught[3] == 1.0 and max(taught[1], taught[2], taught[4]) < 0.2
     assert found.settings["rows"] == len(experiment.in_windows(corpus).train)
     assert (found.settings["steps"], found.settings["seeds"]) == (3, 2)
     found.write(tmp_path / "electra_compared.json")
@@ -143,7 +153,7 @@ def test_the_shipped_model_and_the_manual_are_taken_unless_others_are_given(
     monkeypatch.setattr(experiment, "manual_tasks", lambda: tasks_of(documents, book_tokenizer()))
     monkeypatch.setattr(experiment, "train_on", lambda task, encoder, seed: 0.5)
     found = experiment.compare(1, 1, say=lambda line: None)
-    assert found.settings["rows"] == len(experiment.in_windows(corpus).train) and len(found.scores) == 8
+    assert found.settings["rows"] == len(experiment.in_windows(corpus).train) and len(found.scores) == 10
 
 
 @pytest.mark.parametrize(

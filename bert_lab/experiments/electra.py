@@ -3,7 +3,8 @@
 Both begin with the shipped encoder: from random weights, minutes on one thread are too few for either of them
 to help a head. The budget is the number of steps: both see the same rows in the same order, at one learning
 rate. A step of ELECTRA is dearer, since the generator works too; so another row gives the masked language
-model as many more steps as make up for it, counted in multiply-adds.
+model as many more steps as make up for it, counted in multiply-adds. The last row is ELECTRA with the loss of
+the discriminator at the blanks alone: what it lacks is what the other positions teach.
 
 Source: Clark et al. 2020, sections 3.3 and 3.5.
 """
@@ -11,6 +12,7 @@ Source: Clark et al. 2020, sections 3.3 and 3.5.
 from __future__ import annotations
 
 import copy
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,6 +25,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from ..corpus import Corpus, manual_corpus
 from ..electra import BATCH, Electra, taught
 from ..fitting import fit
+from ..masking import IGNORE
 from ..model import BertEncoder, BertForMLM
 from ..pretrain import Plan, batches_of
 from ..rng import PCG32
@@ -35,7 +38,8 @@ DEFAULTS = {"steps": 400}
 BATCH_SIZE = 16  # rows a step
 PEAK = 5e-4  # the highest learning rate
 COUNTED = 10  # batches whose work is counted
-START, MLM, ELECTRA, LONGER = "shipped", "then MLM", "then ELECTRA", "then MLM, as much work"
+START, MLM, LONGER = "shipped", "then MLM", "then MLM, as much work"
+ELECTRA, ALONE = "then ELECTRA", "then ELECTRA, loss at the blanks alone"
 
 
 class Learner(NamedTuple):
@@ -68,23 +72,33 @@ def masked_lm(start: BertForMLM, corpus: Corpus, seed: int, steps: int) -> Learn
     )
 
 
-def electra(start: BertForMLM, corpus: Corpus, seed: int, steps: int) -> Learner:
-    """A discriminator with a copy of the encoder of `start`, and a new generator; every blank is hidden."""
+def electra(
+    start: BertForMLM, corpus: Corpus, seed: int, steps: int, *, blanks_alone: bool = False
+) -> Learner:
+    """A discriminator with a copy of the encoder of `start`, and a new generator; every blank is hidden.
+
+    blanks_alone: take the discriminator's loss at the blanks, and not at every real position.
+    """
     model, draws = Electra(start.config, rng=PCG32(seed)), PCG32(seed, stream=1)
     model.discriminator.encoder.load_state_dict(start.encoder.state_dict())
     batches = batches_of(Plan(steps, seed=seed, batch=BATCH_SIZE, split=(1, 0, 0)), corpus)
 
-    def positions(step: int) -> tuple[int, int]:
+    def asked(step: int) -> tuple[Tensor, tuple]:
+        """The generator's loss, and the arguments of the discriminator"""
         batch = batches[step]
         got = model.corrupt(batch, draws)
-        types, attn_mask = batch["token_type_ids"], batch["attention_mask"]
-        return taught(model.discriminator, got.ids, types, attn_mask, got.replaced)
+        labels = got.replaced.masked_fill(~got.blanks, IGNORE) if blanks_alone else got.replaced
+        return got.generator_loss, (got.ids, batch["token_type_ids"], batch["attention_mask"], labels)
+
+    def loss_of(step: int) -> Tensor:
+        loss, arguments = asked(step)
+        return loss + model.weight * model.discriminator(*arguments)[1]
 
     return Learner(
         model,
         model.discriminator.encoder,
-        loss_of=lambda step: model.step(batches[step], draws).total,
-        taught=positions,
+        loss_of,
+        taught=lambda step: taught(model.discriminator, *asked(step)[1]),
     )
 
 
@@ -138,30 +152,26 @@ def compare(
     start = manual_bert()[0] if start is None else start
     corpus = in_windows(manual_corpus() if corpus is None else corpus)
     tasks = manual_tasks() if tasks is None else tasks
-    costs = {MLM: cost(masked_lm(start, corpus, 0, steps)), ELECTRA: cost(electra(start, corpus, 0, steps))}
+    alone = functools.partial(electra, blanks_alone=True)
+    kinds = {START: masked_lm, MLM: masked_lm, LONGER: masked_lm, ELECTRA: electra, ALONE: alone}
+    costs = {row: cost(kinds[row](start, corpus, 0, steps)) for row in (MLM, ELECTRA, ALONE)}
+    costs |= {START: (0, 0.0), LONGER: costs[MLM]}
     longer = round(steps * costs[ELECTRA][0] / costs[MLM][0])
-    rows = {
-        START: (masked_lm, 0),
-        MLM: (masked_lm, steps),
-        ELECTRA: (electra, steps),
-        LONGER: (masked_lm, longer),
-    }
-    scores: dict[str, list[float]] = {f"{task}: {row}": [] for task in tasks for row in rows}
-    seconds = dict.fromkeys(rows, 0.0)
+    steps_of = {**dict.fromkeys(kinds, steps), START: 0, LONGER: longer}
+    scores: dict[str, list[float]] = {f"{task}: {row}": [] for task in tasks for row in kinds}
+    seconds = dict.fromkeys(kinds, 0.0)
     for seed in as_seeds(seeds):
-        for row, (kind, its_steps) in rows.items():
-            learner = kind(start, corpus, seed, max(1, its_steps))
-            if its_steps:
+        for row, kind in kinds.items():
+            learner = kind(start, corpus, seed, max(1, steps_of[row]))
+            if steps_of[row]:
                 begun = time.process_time()
-                fit(learner.model, its_steps, learner.loss_of, peak=PEAK)
+                fit(learner.model, steps_of[row], learner.loss_of, peak=PEAK)
                 seconds[row] += time.process_time() - begun
             for name, task in tasks.items():
                 scores[f"{name}: {row}"].append(train_on(task, learner.encoder, seed))
                 say(f"{name}: {row}, seed {seed}: {scores[f'{name}: {row}'][-1]:.4f}")
-    facts = {}
-    for row, (_, its_steps) in rows.items():
-        work, share = costs[ELECTRA if row == ELECTRA else MLM] if its_steps else (0, 0.0)
-        facts[row] = {"steps": its_steps, "multiply-adds a step": work, "positions taught": share}
+    names = ("multiply-adds a step", "positions taught")
+    facts = {row: {"steps": steps_of[row], **dict(zip(names, costs[row], strict=True))} for row in kinds}
     return Comparison(
         "electra",
         "balanced accuracy of a head that was trained on the encoder; 0.5 is what a constant answer gets",
@@ -175,5 +185,5 @@ def compare(
             **made_here(),
         },
         scores,
-        {f"{task}: {row}": facts[row] for task in tasks for row in rows},
+        {f"{task}: {row}": facts[row] for task in tasks for row in kinds},
     )
