@@ -5,6 +5,7 @@ As in `figures`: data in, a `BookFigure` out, with its alternative text as `fig.
 
 import math
 import statistics
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from .figures import BookFigure, _canvas, _drawable, _short
@@ -55,7 +56,8 @@ def seed_dots(scores: Mapping[str, Sequence[float]], measure: str = "score") -> 
             if task:
                 ax.set_title(_drawable(task), fontsize=12, parse_math=False)
             said.append(f"{task}{': ' if task else ''}{'; '.join(words)}")
-        axes[0].set_yticks(range(len(names)), [_short(name, 28) for name in names], parse_math=False)
+        labels = ["\n".join(textwrap.wrap(_short(name, 48), 26)) for name in names]
+        axes[0].set_yticks(range(len(names)), labels, parse_math=False)
         fig.alt = f"A dot for each seed, a bar at the mean of: {_drawable(measure)}. {'. '.join(said)}."
     return fig
 

@@ -61,6 +61,12 @@ def test_a_task_in_some_names_alone_makes_no_panels():
     plt.close(fig)
 
 
+def test_a_long_name_takes_two_lines():
+    fig = seed_dots({"then ELECTRA, loss at the blanks alone": [0.5]})
+    assert fig.axes[0].get_yticklabels()[0].get_text() == "then ELECTRA, loss at the\nblanks alone"
+    plt.close(fig)
+
+
 def test_any_name_is_drawn_without_a_warning():
     for half in (HARD[:8], HARD[8:]):
         figures.png(seed_dots({name: [0.1, 0.2] for name in half}, half[0]))
