@@ -6,7 +6,7 @@ import torch
 from bert_lab import PCG32
 from bert_lab.corpus import corpus_of
 from bert_lab.experiments import modern as module
-from bert_lab.experiments.base import ASSETS, stored
+from bert_lab.experiments.base import stored
 from bert_lab.experiments.modern import ROWS, compare, configs, trained
 from bert_lab.ladder import bert_guesses, blanks_of
 from bert_lab.modern import ModernForMLM, parameters_of, work
@@ -82,7 +82,6 @@ def test_what_it_refuses(wrong):
         compare(**{"seeds": 1, "steps": 1, "corpus": CORPUS} | wrong)
 
 
-@pytest.mark.skipif(not (ASSETS / "modern_compared.json").exists(), reason="being made")
 def test_what_the_book_quotes():
     found = stored("modern")
     assert found.name == "modern" and tuple(found.scores) == ROWS
@@ -90,3 +89,5 @@ def test_what_the_book_quotes():
     assert found.settings["steps"] == module.DEFAULTS["steps"]
     for row, config in configs(4000).items():
         assert found.facts[row]["parameters"] == sum(parameters_of(config).values())
+    assert found.margin("+ RoPE", "BERT") > 0.05  # the one change that every seed sees
+    assert found.facts["+ local"]["work a token"] < found.facts["BERT"]["work a token"]
