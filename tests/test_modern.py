@@ -550,7 +550,7 @@ def test_old_and_new_configs_say_the_same():
         ({"local_attention": -1}, "local_attention", "expected an integer from 1"),
         ({"local_rope_theta": None}, "local_rope_theta", "expected a number, got None"),
         ({"global_rope_theta": 0}, "global_theta", "expected a finite number > 0"),
-        ({"hidden_size": 770}, "hidden_size", "expected a multiple of n_heads, 12, got 770"),
+        ({"hidden_size": 770}, "num_attention_heads", "expected a divisor of hidden_size, 770, got 12"),
         ({"num_attention_heads": 256}, "num_attention_heads", "expected heads of an even width for rope"),
         ({"norm_eps": 0}, "ln_eps", "expected a finite number > 0"),
         ({"layer_types": ["full_attention"] * 21}, "layer_types", "expected num_hidden_layers of them"),
