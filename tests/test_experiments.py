@@ -2,6 +2,7 @@
 
 import json
 import platform
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,13 @@ def test_the_table():
         ["that", "one", "0.1250", "0.1250", "0.1250", "-", "-"],
     ]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_long_settings_take_several_lines():
+    long = replace(comparison(), settings={f"setting number {i}": i for i in range(20)})
+    lines = str(long).splitlines()
+    assert len(lines) > 6 and max(map(len, lines)) <= base.WIDTH
+    assert "setting number 19 19" in lines[-4]
 
 
 def test_it_comes_back_from_its_file(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import statistics
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from ..rng import as_index
 from ..wordpiece import write_files
 
 ASSETS = Path(__file__).parents[1] / "assets"
+WIDTH = 110  # of a line of text
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Comparison:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{row[0]:<{widths[0]}}  " + _right(row[1:], widths[1:]) for row in rows]
         settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
-        return "\n".join([self.measure, settings, *(line.rstrip() for line in lines)])
+        about = [textwrap.fill(text, WIDTH) for text in (self.measure, settings)]
+        return "\n".join([*about, *(line.rstrip() for line in lines)])
 
     def __str__(self) -> str:
         return self.text()
