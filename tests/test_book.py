@@ -389,7 +389,9 @@ def test_the_bibliography_names_the_chapters_of_each_paper():
         for name in CELLS:
             text = references(name)
             cited = any(fields.get(field, "-") in PAPER.findall(text) for field in ("eprint", "doi"))
-            if cited or title[:40] in re.sub(r"[^a-z]", "", text.lower()):
+            # A short title may stand inside another paper's; a paper with a number is known by that.
+            short = len(title) < 25 and "eprint" in fields
+            if cited or (not short and title[:40] in re.sub(r"[^a-z]", "", text.lower())):
                 chapters.append(name[:2])
         assert re.findall(r"\d\d", fields["note"]) == chapters, key
 
