@@ -290,7 +290,7 @@ def taught(model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=No
     model: a `BertForMLM` or an `ElectraDiscriminator`. The other arguments and the errors are those of its
     forward. No parameter's gradient changes.
 
-    Source: Clark et al. 2020, section 3.5, where a loss at the blanks alone is compared with one at all pieces.
+    Source: Clark et al. 2020, section 3.5, where a loss at the blanks alone and one everywhere meet.
     """
     if not isinstance(model, (BertForMLM, ElectraDiscriminator)):
         kind = type(model).__name__

@@ -7,7 +7,7 @@ import torch
 
 from bert_lab.corpus import corpus_of
 from bert_lab.experiments import electra as experiment
-from bert_lab.experiments.base import Comparison
+from bert_lab.experiments.base import Comparison, stored
 from bert_lab.masking import IGNORE
 from bert_lab.model import BertConfig, BertForMLM
 from bert_lab.packing import Rows
@@ -162,3 +162,16 @@ def test_the_shipped_model_and_the_manual_are_taken_unless_others_are_given(
 def test_seeds_and_steps_that_do_not_fit(start, corpus, quick, seeds, steps, kind):
     with pytest.raises(kind, match=r"seeds|steps"):
         experiment.compare(seeds, steps, start=start, corpus=corpus, tasks={})
+
+
+def test_the_stored_comparison():
+    """ELECTRA does not win, and is better with its loss at all positions than at the blanks alone."""
+    found = stored("electra")
+    assert found.settings["steps"] == experiment.DEFAULTS["steps"] and found.settings["seeds"] == 3
+    rows = (experiment.START, experiment.MLM, experiment.LONGER, experiment.ELECTRA, experiment.ALONE)
+    assert list(found.scores) == [f"{task}: {row}" for task in ("order", "capitals") for row in rows]
+    for task in ("order", "capitals"):
+        start, mlm, longer, electra, alone = (found.mean(f"{task}: {row}") for row in rows)
+        assert abs(mlm - start) < 0.01 and abs(longer - mlm) < 0.01
+        assert alone + 0.03 < electra < longer
+    assert found.spread("order: then ELECTRA")[0] == 0.5 < 0.89 < found.spread("order: then ELECTRA")[1]
