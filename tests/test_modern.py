@@ -283,10 +283,15 @@ def test_it_is_drawn_from_one_stream_and_fills_blanks():
     assert len(fill_mask(one, tok, "a [MASK] b", top_k=2)[0]) == 2
 
 
-def test_dropout_acts_in_training_alone():
-    model = modern(*CHANGES, dropout=0.5)
+@pytest.mark.parametrize("changes", [(), tuple(CHANGES)])
+def test_dropout_acts_in_training_alone(changes):
+    model, calls = modern(*changes, dropout=0.5), []
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.register_forward_hook(lambda *_: calls.append(None))
     ids = batch_of([9])[0]
     assert torch.equal(model(ids)[0], model(ids)[0])
+    assert len(calls) == 2 * (1 + 2 * 2)  # of the embeddings, and of both parts of a layer
     model.train()
     assert not torch.equal(model(ids)[0], model(ids)[0])
 
