@@ -85,11 +85,14 @@ def test_each_learner_has_the_loss_of_its_model(start, corpus):
 def test_rows_are_as_short_as_those_of_the_tasks(corpus):
     cut = experiment.in_windows(corpus)
     assert cut.held_out == corpus.held_out
-    lengths = [len(row) - 2 for row in cut.train]
-    assert min(lengths) >= 16 and max(lengths) == 30
-    assert cut.train[0][1:-1] == corpus.train[0][1:31] and cut.train[1][1:-1] == corpus.train[0][31:61]
+    parts = []
+    for passage in corpus.train:
+        left = passage[1:-1]
+        while left:
+            part, left = left[:30], left[30:]
+            parts += [part] * (len(part) >= 16)
+    assert [row[1:-1] for row in cut.train] == parts and {len(part) < 30 for part in parts} == {True, False}
     assert {(row[0], row[-1]) for row in cut.train} == {(corpus.tok.cls_id, corpus.tok.sep_id)}
-    assert sum(lengths) > 0.9 * sum(len(row) - 2 for row in corpus.train)
 
 
 def multiply_adds(encoder, batch, last, head) -> int:
@@ -174,4 +177,6 @@ def test_the_stored_comparison():
         start, mlm, longer, electra, alone = (found.mean(f"{task}: {row}") for row in rows)
         assert abs(mlm - start) < 0.01 and abs(longer - mlm) < 0.01
         assert alone + 0.03 < electra < longer
+        pairs = zip(*(found.scores[f"{task}: {row}"] for row in rows[3:]), strict=True)
+        assert all(alone <= electra for electra, alone in pairs)
     assert found.spread("order: then ELECTRA")[0] == 0.5 < 0.89 < found.spread("order: then ELECTRA")[1]

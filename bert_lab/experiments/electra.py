@@ -6,10 +6,10 @@ rate. A step of ELECTRA is dearer, since the generator works too; so another row
 model as many more steps as make up for it, counted in multiply-adds. The last row is ELECTRA with the loss of
 the discriminator at the blanks alone: what it lacks is what the other positions teach.
 
-In the stored run ELECTRA does not win. On "capitals" all rows but the last overlap; on "order" it is above
-the others with one seed of three, below with another, and with the third its head learns nothing. With the
-loss at the blanks alone it is worse again on the mean of both. The paper's gain came after thousands of times
-more text, and from random weights.
+In the stored run ELECTRA does not win. On "capitals" it is level with the others; on "order" it is above them
+with one seed of three, below with another, and with the third the head learns nothing. With the loss at the
+blanks alone it is worse with every seed on "capitals", and no head learns "order". The paper trains from random
+weights, and on far more text.
 
 Source: Clark et al. 2020, sections 3.3 and 3.5.
 """
