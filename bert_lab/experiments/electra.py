@@ -8,8 +8,8 @@ the discriminator at the blanks alone: what it lacks is what the other positions
 
 In the stored run ELECTRA does not win. On "capitals" it is level with the others; on "order" it is above them
 with one seed of three, below with another, and with the third the head learns nothing. With the loss at the
-blanks alone it is worse with every seed on "capitals", and no head learns "order". The paper trains from random
-weights, and on far more text.
+blanks alone it is worse with every seed on "capitals", and no head learns "order". The paper trains from
+random weights, and on far more text.
 
 Source: Clark et al. 2020, sections 3.3 and 3.5.
 """
