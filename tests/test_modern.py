@@ -7,6 +7,7 @@ import pytest
 import torch
 import transformers
 from test_model import TINY, batch_of, lively
+from theirs import hf_sizes, noisy
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -362,15 +363,10 @@ SHAPES = {
 
 def pair(shape: str):
     """Their model with random values everywhere, and ours of their config with the same."""
-    vocab, max_len, d_model, n_heads, n_layers, d_ff, window, every, biases, attention = SHAPES[shape]
+    *sizes, window, every, biases, attention = SHAPES[shape]
     theirs = transformers.ModernBertForMaskedLM(
         transformers.ModernBertConfig(
-            vocab_size=vocab,
-            max_position_embeddings=max_len,
-            hidden_size=d_model,
-            num_attention_heads=n_heads,
-            num_hidden_layers=n_layers,
-            intermediate_size=d_ff,
+            **hf_sizes(*sizes),
             local_attention=window,
             global_attn_every_n_layers=every,
             **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "classifier_bias"), biases),
@@ -378,10 +374,7 @@ def pair(shape: str):
             attn_implementation=attention,
         )
     )
-    generator = torch.Generator().manual_seed(len(shape))
-    with torch.no_grad():
-        for name, p in theirs.named_parameters():
-            p.copy_(torch.randn(p.shape, generator=generator) * 0.2 + ("norm.weight" in name))
+    noisy(theirs, len(shape))
     config, problems = config_from_hf(theirs.config.to_dict())
     assert problems == []
     ours = ModernForMLM(config)
@@ -563,6 +556,7 @@ def test_old_and_new_configs_say_the_same():
         ({"layer_types": "full_attention"}, "layer_types", "got 'full_attention'"),
         ({"layer_types": [*TODAYS["layer_types"][::-1][1:], "full_attention"]}, "layer_types", "at equal st"),
         ({"rope_parameters": {"rope_theta": 1e4}}, "rope_parameters", "expected fields for full_attention"),
+        ({"rope_parameters": {"default": {}}}, "rope_parameters", "got {'default': {}}"),
         ({"rope_parameters": {"full_attention": 3}}, "rope_parameters", "got {'full_attention': 3}"),
         ({"rope_parameters": [1]}, "rope_parameters", r"got \[1\]"),
         (
@@ -597,6 +591,8 @@ def test_all_that_is_wrong_with_a_config_is_told():
         "num_hidden_layers",
         "intermediate_size",
     }
+    config, problems = config_from_hf(BASE | TODAYS | {"num_hidden_layers": None})
+    assert config is None and {p.where for p in problems} == {"num_hidden_layers", "layer_types"}
 
 
 @pytest.mark.parametrize(

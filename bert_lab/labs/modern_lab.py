@@ -140,7 +140,7 @@ class ModernLab(Lab):
         bert = modern_config(sizes, **options)
         if "local" in self.changes:
             options |= {"local_window": self.window, "global_every": self.every}
-        if "geglu" in self.changes and not self.narrow:
+        if not self.narrow:
             options |= {"d_ff": sizes.d_ff}
         return bert, modern_config(sizes, *self.changes, **options)
 
