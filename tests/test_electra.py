@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from theirs import BOUNDS, hf_sizes, noisy
 
 from bert_lab.electra import (
     BATCH,
@@ -54,31 +55,19 @@ SHAPES = {
     "a table of one number": (64, 11, 20, 1, 3, 80, 2, 1, None),
 }
 BINARY = torch.nn.functional.binary_cross_entropy_with_logits
-BOUNDS = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
 def pair(shape: str, dtype: torch.dtype):
     """Their discriminator with random values everywhere, and ours with the same."""
-    vocab, max_len, d_model, n_heads, n_layers, d_ff, type_vocab, d_embedding, pad = SHAPES[shape]
+    *sizes, d_embedding, pad = SHAPES[shape]
     theirs = transformers.ElectraForPreTraining(
         transformers.ElectraConfig(
-            vocab_size=vocab,
-            max_position_embeddings=max_len,
+            **hf_sizes(*sizes),
             embedding_size=d_embedding,
-            hidden_size=d_model,
-            num_attention_heads=n_heads,
-            num_hidden_layers=n_layers,
-            intermediate_size=d_ff,
-            type_vocab_size=type_vocab,
             pad_token_id=pad,
         )
     ).to(dtype)
-    generator = torch.Generator().manual_seed(len(shape))
-    with torch.no_grad():
-        for name, p in theirs.named_parameters():
-            noise = torch.randn(p.shape, generator=generator, dtype=torch.float64)
-            p.copy_(noise * 0.2 + (1 if name.endswith("LayerNorm.weight") else 0))
-    sizes = vocab, max_len, d_model, n_heads, n_layers, d_ff, type_vocab
+    noisy(theirs, len(shape))
     ours = ElectraDiscriminator(ElectraConfig(*sizes, d_embedding=d_embedding)).to(dtype)
     load_hf_electra(ours, theirs.state_dict())
     return theirs.eval(), ours.eval()

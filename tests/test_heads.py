@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from theirs import BOUNDS, hf_sizes, noisy
 
 from bert_lab import PCG32, BertConfig, BertEncoder, BertForMLM, normal_init
 from bert_lab.heads import (
@@ -28,7 +29,6 @@ SHAPES = {
     "a head a number": (33, 10, 24, 24, 2, 48, 3, 9),
     "narrow and deep": (17, 6, 6, 2, 5, 1, 2, 20),
 }
-BOUNDS = {torch.float32: 1e-5, torch.float64: 1e-10}
 SMALL = BertConfig(40, 12, 8, 2, 2, 16, 2, dropout=0.0)
 
 both = pytest.mark.parametrize("kind", HEADS)
@@ -36,28 +36,17 @@ both = pytest.mark.parametrize("kind", HEADS)
 
 def pair(kind: str, shape: str = "small", dtype: torch.dtype = torch.float32):
     """Their model with random values everywhere, and ours with the same."""
-    vocab, max_len, d_model, n_heads, n_layers, d_ff, type_vocab, n_labels = SHAPES[shape]
+    *sizes, n_labels = SHAPES[shape]
     make = getattr(transformers, HEADS[kind].__name__)
     theirs = make(
         transformers.BertConfig(
-            vocab_size=vocab,
-            max_position_embeddings=max_len,
-            hidden_size=d_model,
-            num_attention_heads=n_heads,
-            num_hidden_layers=n_layers,
-            intermediate_size=d_ff,
-            type_vocab_size=type_vocab,
+            **hf_sizes(*sizes),
             pad_token_id=None,  # theirs would not train its row
             num_labels=n_labels,
         )
     ).to(dtype)
-    generator = torch.Generator().manual_seed(len(shape))
-    with torch.no_grad():
-        for name, p in theirs.named_parameters():
-            noise = torch.randn(p.shape, generator=generator, dtype=torch.float64)
-            p.copy_(noise * 0.3 + (1 if name.endswith("LayerNorm.weight") else 0))
-    config = BertConfig(vocab, max_len, d_model, n_heads, n_layers, d_ff, type_vocab)
-    ours = HEADS[kind](config, n_labels).to(dtype)
+    noisy(theirs, len(shape), std=0.3)
+    ours = HEADS[kind](BertConfig(*sizes), n_labels).to(dtype)
     load_hf_heads(ours, theirs.state_dict())
     return theirs.eval(), ours.eval()
 

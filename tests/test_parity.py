@@ -5,6 +5,7 @@ import logging
 import pytest
 import torch
 import transformers
+from theirs import BOUNDS, hf_sizes, noisy
 
 from bert_lab.checkpoint import hf_bert_encoder_sd, load_bert, load_hf_bert, save_bert
 from bert_lab.model import BertConfig, BertEncoder, BertForMLM
@@ -20,30 +21,19 @@ SHAPES = {
     "narrow and deep": (17, 6, 6, 2, 5, 1, 2, None),
     "as wide as a word": (257, 16, 48, 6, 2, 96, 4, 0),
 }
-BOUNDS = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
 def pair(shape: str, dtype: torch.dtype):
     """Their model with random values everywhere, and ours with the same."""
-    vocab, max_len, d_model, n_heads, n_layers, d_ff, type_vocab, pad = SHAPES[shape]
+    *sizes, pad = SHAPES[shape]
     theirs = transformers.BertForMaskedLM(
         transformers.BertConfig(
-            vocab_size=vocab,
-            max_position_embeddings=max_len,
-            hidden_size=d_model,
-            num_attention_heads=n_heads,
-            num_hidden_layers=n_layers,
-            intermediate_size=d_ff,
-            type_vocab_size=type_vocab,
+            **hf_sizes(*sizes),
             pad_token_id=pad,
         )
     ).to(dtype)
-    generator = torch.Generator().manual_seed(len(shape))
-    with torch.no_grad():
-        for name, p in theirs.named_parameters():
-            noise = torch.randn(p.shape, generator=generator, dtype=torch.float64)
-            p.copy_(noise * 0.2 + (1 if name.endswith("LayerNorm.weight") else 0))
-    ours = BertForMLM(BertConfig(vocab, max_len, d_model, n_heads, n_layers, d_ff, type_vocab)).to(dtype)
+    noisy(theirs, len(shape))
+    ours = BertForMLM(BertConfig(*sizes)).to(dtype)
     load_hf_bert(ours, theirs.state_dict())
     return theirs.eval(), ours.eval()
 
