@@ -445,6 +445,8 @@ def load_into(model: nn.Module, sd: Mapping, names: Names) -> None:
     It is for the loaders of the kinds of models: a warning names the line that calls one of these.
     """
     check_mapping(sd)
+    if any(p.is_meta for p in model.parameters()):
+        raise ValueError("model: expected parameters with values, got some on the meta device")
     report = plan(sd, names)
     report.check(depth=4)
     copy_into(model, report.values)

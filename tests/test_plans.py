@@ -88,6 +88,10 @@ def test_what_does_not_fit_is_one_error_and_the_model_is_as_it_was():
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), before, strict=True))
     with pytest.raises(TypeError, match="sd: expected a mapping from names to tensors, got list"):
         load_into(model, [], names())
+    with pytest.raises(
+        ValueError, match="model: expected parameters with values, got some on the meta device"
+    ):
+        load_into(model.to("meta"), sd, names())
 
 
 def test_the_report_tells_what_is_ignored_and_an_odd_constant():
