@@ -125,8 +125,8 @@ def parser() -> argparse.ArgumentParser:
         "train models side by side with several seeds each, as the last chapter does",
         "bert-lab compare heads --stored\nbert-lab compare modern --seeds 5 --out mine.json",
         "heads: on the shipped encoder, and on random weights. electra: against BERT's own training. modern: "
-        "ModernBERT's changes one by one. masking: fixed and fresh masks, 40%, whole words. Each takes a "
-        "quarter of an hour to an hour on two cores. Text of the Python that runs it; the figures that the "
+        "ModernBERT's changes one by one. masking: fixed and fresh masks, 40%, whole words. They take five "
+        "to thirty minutes of one core, on the text of the Python that runs them; the figures that the "
         "chapter quotes are stored.",
     )
     five.add_argument("what", choices=NAMES, metavar="WHAT", help=" | ".join(NAMES))
