@@ -130,14 +130,14 @@ def test_compare_trains_every_row_and_scores_every_task(start, documents, corpus
     tasks = tasks_of(documents, book_tokenizer())
     found = experiment.compare(2, 3, start=start, corpus=corpus, tasks=tasks, say=told.append)
     electra = "then ELECTRA"
-    kinds = ("shipped", "then MLM", "then MLM, as much work", electra, f"{electra}, loss at the blanks alone")
+    kinds = ("shipped", "then MLM", "then MLM, as much work", electra, f"{electra}, blanks alone")
     rows = [f"{task}: {row}" for task in tasks for row in kinds]
     assert list(found.scores) == rows == list(found.facts)
     for scores in found.scores.values():
         assert len(scores) == 2 and all(0 <= score <= 1 for score in scores)
     assert len(told) == 2 * len(rows)
     facts = [found.facts[row] for row in rows[:5]]
-    works, taught = ([f[name] for f in facts] for name in ("multiply-adds a step", "positions taught"))
+    works, taught = ([f[name] for f in facts] for name in ("work a step", "taught"))
     longer = round(3 * works[3] / works[1])
     assert [f["steps"] for f in facts] == [0, 3, longer, 3, 3] and longer > 3
     assert works[0] == 0 and works[1] == works[2] < works[3] == works[4]

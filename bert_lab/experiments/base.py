@@ -14,7 +14,7 @@ from ..rng import as_index
 from ..wordpiece import write_files
 
 ASSETS = Path(__file__).parents[1] / "assets"
-WIDTH = 110  # of a line of text
+WIDTH = 92  # of a line of text
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ BATCH_SIZE = 16  # rows a step
 PEAK = 5e-4  # the highest learning rate
 COUNTED = 10  # batches whose work is counted
 START, MLM, LONGER = "shipped", "then MLM", "then MLM, as much work"
-ELECTRA, ALONE = "then ELECTRA", "then ELECTRA, loss at the blanks alone"
+ELECTRA, ALONE = "then ELECTRA", "then ELECTRA, blanks alone"
 
 
 class Learner(NamedTuple):
@@ -175,11 +175,11 @@ def compare(
             for name, task in tasks.items():
                 scores[f"{name}: {row}"].append(train_on(task, learner.encoder, seed))
                 say(f"{name}: {row}, seed {seed}: {scores[f'{name}: {row}'][-1]:.4f}")
-    names = ("multiply-adds a step", "positions taught")
+    names = ("work a step", "taught")
     facts = {row: {"steps": steps_of[row], **dict(zip(names, costs[row], strict=True))} for row in kinds}
     return Comparison(
         "electra",
-        "balanced accuracy of a head that was trained on the encoder; 0.5 is what a constant answer gets",
+        "balanced accuracy of a head trained on the encoder; a constant answer gets 0.5",
         {
             "steps": steps,
             "seeds": seeds,

@@ -85,7 +85,7 @@ def compare(
         facts[rows[CONSTANT]] = {"accuracy": share}
     return Comparison(
         "heads",
-        "balanced accuracy on held-out rows: of each answer's places the share that got it, and their mean",
+        "balanced accuracy on held-out rows: for each answer the share found, and their mean",
         {
             "steps": steps,
             "rows a step": BATCH,

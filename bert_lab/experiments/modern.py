@@ -86,7 +86,7 @@ def compare(
     }
     return Comparison(
         "modern",
-        "share of the ladder's blanks that are filled; each row has one change more than the row above it",
+        "share of the ladder's blanks filled; each row has one change more than the one above it",
         {
             "steps": steps,
             "seeds": len(seeds),
