@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from .model import BertConfig, BertEncoder, BertForMLM
 from .plans import (
+    SIZES,
     CheckpointReport,
     Directory,
     Fields,
@@ -29,6 +30,7 @@ from .plans import (
     as_checkpoint_dir,
     as_path,
     check_mapping,
+    check_values,
     copy_into,
     load_into,
     plan,
@@ -79,15 +81,7 @@ _EXTRAS = {
 }
 
 # The config's sizes, ours to theirs.
-_SIZES = {
-    "vocab": "vocab_size",
-    "max_len": "max_position_embeddings",
-    "d_model": "hidden_size",
-    "n_heads": "num_attention_heads",
-    "n_layers": "num_hidden_layers",
-    "d_ff": "intermediate_size",
-    "type_vocab": "type_vocab_size",
-}
+_SIZES = {**SIZES, "type_vocab": "type_vocab_size"}
 
 
 def _wants(vocab, max_len, type_vocab, d_model, d_ff, n_layers, *, head=True, dtype=torch.float32):
@@ -128,8 +122,7 @@ def _wants_of_model(model) -> dict[str, Want]:
     if has != needs:
         odd = sorted({name for name, _ in has.items() ^ needs.items()})
         raise ValueError(f"model: its parameters are not those of its config: {', '.join(odd)}")
-    if any(p.is_meta for p in parameters.values()):
-        raise ValueError("model: expected parameters with values, got some on the meta device")
+    check_values(model)
     return {name: replace(want, dtype=parameters[name].dtype) for name, want in wants.items()}
 
 
@@ -178,9 +171,8 @@ def _names(wants: Mapping[str, Want], prefix: str = "") -> Names:
         return _EXTRAS.get(name)
 
     def advice(missing: set[str]) -> str | None:
-        return "the encoder is complete: load_hf_bert takes it for a bare BertEncoder" * (
-            missing == missing_head
-        )
+        complete = "the encoder is complete: load_hf_bert takes it for a bare BertEncoder"
+        return complete if missing == missing_head else None
 
     return Names(
         target="BertForMLM" if head else "BertEncoder",
@@ -313,7 +305,7 @@ def checkpoint_report(
         raise TypeError(f"source: expected a mapping from names to tensors, or a path, got {kind}")
     path = as_path(source, "source")
     if path.is_dir():
-        return _read_dir(path, None, wants)
+        return _report_of(read_directory(path), None, wants)
     if not path.exists():
         raise FileNotFoundError(f"source: expected a directory or a safetensors file, but there is no {path}")
     sd, problem = read_file(path)
@@ -350,22 +342,15 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
             not what its name says, with the likely cause; a config of another model; keys as in
             `load_hf_bert`. A FileNotFoundError too where the directory or a file is absent.
     """
-    report = _read_dir(as_checkpoint_dir(dir), dropout, None)
+    return bert_of(read_directory(as_checkpoint_dir(dir)), dropout)
+
+
+def bert_of(found: Directory, dropout: float | None = None, *, head: bool = True) -> BertForMLM | BertEncoder:
+    """What `load_bert` returns, of a directory that was read; without the head, the bare encoder."""
+    report = _report_of(found, dropout, None, head=head)
     report.check()
     with torch.device("meta"):  # without first values, which would only be overwritten
-        model = BertForMLM(report.config)
-    return filled(model, report)
-
-
-def load_bert_encoder(dir: str | os.PathLike, *, dropout: float | None = None) -> BertEncoder:
-    """The encoder alone, in eval mode, from a directory of a bare one or of one with the MLM head.
-
-    Arguments and errors: those of `load_bert`.
-    """
-    report = _read_dir(as_checkpoint_dir(dir), dropout, None, head=False)
-    report.check()
-    with torch.device("meta"):
-        model = BertEncoder(report.config)
+        model = (BertForMLM if head else BertEncoder)(report.config)
     return filled(model, report)
 
 
@@ -376,13 +361,12 @@ def filled(model: nn.Module, report: CheckpointReport):
     return model.eval()
 
 
-def _read_dir(
-    folder: Path, dropout: float | None, wants: Mapping[str, Want] | None, *, head: bool = True
+def _report_of(
+    found: Directory, dropout: float | None, wants: Mapping[str, Want] | None, *, head: bool = True
 ) -> CheckpointReport:
     """What loading a directory would do; where nothing is wanted yet, into a model of its config's sizes."""
-    found = read_directory(folder)
     config, problems = (None, []) if found.config is None else config_from_hf(found.config, dropout)
-    problems = [*found.problems[: found.config is None], *problems, *found.problems[found.config is None :]]
+    problems = [*problems, *found.problems]
     if not found.whole:  # with a file less, every key in it would be called missing
         return CheckpointReport(_target(wants, head), problems=tuple(problems), **found.about)
     if config and config.n_layers > len(found.sd):
@@ -414,10 +398,7 @@ def config_from_hf(
     fields.fixed("hidden_act", ("gelu",), ", the exact one", required=True)
     for name, (usual, meaning) in _FIXED.items():
         fields.fixed(name, usual, meaning)
-    sizes = {ours: fields.size(hf) for ours, hf in _SIZES.items()}
-    d_model, n_heads = sizes["d_model"], sizes["n_heads"]
-    if d_model and n_heads and d_model % n_heads:
-        fields.wrong("num_attention_heads", f"expected a divisor of hidden_size, {d_model}, got {n_heads}")
+    sizes = fields.sizes(_SIZES)
     # Google's first configs have no such field: their code had the number in it.
     ln_eps = fields.real("layer_norm_eps", 1e-12)
     if ln_eps is not None and not 0 < ln_eps < float("inf"):

@@ -119,6 +119,17 @@ def parser() -> argparse.ArgumentParser:
     three.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
     three.set_defaults(run=lambda options: run_worksheet(options))
 
+    four = course.add_command(
+        commands,
+        "copy",
+        "a working copy of the chapters, so that playing leaves the book as it is",
+        "bert-lab copy ~/my-book\nmake lab DIR=~/my-book    (in the project's folder)",
+        "It holds the chapters, the pages that they link to and their pictures, as they are in the project's "
+        "folder now. Nothing that is there is overwritten.",
+    )
+    four.add_argument("folder", metavar="DIR", help="the folder to make")
+    four.set_defaults(run=lambda options: run_copy(options))
+
     five = course.add_command(
         commands,
         "compare",
@@ -136,17 +147,6 @@ def parser() -> argparse.ArgumentParser:
     five.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
     five.add_argument("--out", metavar="FILE", help="a new file to write the scores to, as JSON")
     five.set_defaults(run=lambda options: run_compare(options))
-
-    four = course.add_command(
-        commands,
-        "copy",
-        "a working copy of the chapters, so that playing leaves the book as it is",
-        "bert-lab copy ~/my-book\nmake lab DIR=~/my-book    (in the project's folder)",
-        "It holds the chapters, the pages that they link to and their pictures, as they are in the project's "
-        "folder now. Nothing that is there is overwritten.",
-    )
-    four.add_argument("folder", metavar="DIR", help="the folder to make")
-    four.set_defaults(run=lambda options: run_copy(options))
     return whole
 
 

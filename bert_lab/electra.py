@@ -23,13 +23,12 @@ from torch.nn import functional as F
 from . import checkpoint
 from .masking import IGNORE
 from .model import BertConfig, BertEncoder, BertForMLM, BertLayer, checked, drawn
-from .packing import labelled, mean_cross_entropy
+from .packing import BATCH, labelled, mean_cross_entropy
 from .plans import Fields, Names, load_into, wants_of
 from .rng import PCG32, as_index, as_real
 from .weightfiles import Problem
 
 WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 2 and appendix A
-BATCH = ("input_ids", "token_type_ids", "attention_mask", "labels")
 
 
 # ---- the discriminator
@@ -271,10 +270,12 @@ class Electra(nn.Module):
 
     def step(self, batch: Mapping, rng) -> Losses:
         """Corrupt a masked batch and judge it: the losses. Arguments and errors are those of `corrupt`."""
-        corrupted = self.corrupt(batch, rng)
-        _, loss = self.discriminator(
-            corrupted.ids, batch.get("token_type_ids"), batch.get("attention_mask"), corrupted.replaced
-        )
+        return self.judge(batch, self.corrupt(batch, rng))
+
+    def judge(self, batch: Mapping, corrupted: Corrupted) -> Losses:
+        """The losses of a batch that `corrupt` has corrupted."""
+        _, types, attn_mask, _ = map(batch.get, BATCH)
+        _, loss = self.discriminator(corrupted.ids, types, attn_mask, corrupted.replaced)
         return Losses(corrupted.generator_loss + self.weight * loss, corrupted.generator_loss, loss)
 
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from .model import BertForMLM
+from .packing import BATCH
 from .rng import as_index, as_real
 
 WARM_UP = 0.03  # of the steps
@@ -75,3 +77,15 @@ def fit(
         update(model, optimizer, loss, rate_at(step, steps, peak))
     model.eval()
     return losses
+
+
+def fit_mlm(
+    model: BertForMLM, batches, steps: int, *, peak: float = 1e-3, progress: bool = False
+) -> list[float]:
+    """`fit` by the loss of masked-language modeling: step number k takes `batches[k]`, a dict of `BATCH`."""
+
+    def loss_of(step: int) -> Tensor:
+        batch = batches[step]
+        return model.mlm_loss(*(batch[name] for name in BATCH))
+
+    return fit(model, steps, loss_of, peak=peak, progress=progress)

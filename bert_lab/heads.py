@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from . import checkpoint
 from .model import BertConfig, BertEncoder, checked, drawn
 from .packing import Rows, as_integers, labelled, mean_cross_entropy
-from .plans import Fields, Names, check_mapping, copy_into, plan, sizes_of, wants_of
+from .plans import Fields, Names, check_mapping, load_into, sizes_of, wants_of
 from .rng import PCG32, as_index, as_real
 from .weightfiles import Problem
 
@@ -198,9 +198,7 @@ def load_hf_heads(
     if not hasattr(model, "pooler"):
         known = names.extras
         names = dataclasses.replace(names, extras=lambda key: None if ".pooler." in key else known(key))
-    report = plan(sd, names, hints=_other_kind(model, sd))
-    report.check()
-    copy_into(model, report.values)
+    load_into(model, sd, names, _other_kind(model, sd))
 
 
 def _other_kind(model: _Headed, sd: Mapping) -> list[str]:

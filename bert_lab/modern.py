@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from .model import Attention, BertConfig, BertEncoder, BertForMLM, BertLayer, drawn
 from .packing import Rows, as_allowed
-from .plans import Fields, Names, load_into, short_name, wants_of
+from .plans import SIZES, Fields, Names, load_into, short_name, wants_of
 from .rng import PCG32, as_bool, as_index, as_real
 from .weightfiles import Problem
 
@@ -374,14 +374,6 @@ _NAMES = {
     "transform_norm": "head.norm",
     "decoder_bias": "decoder.bias",
 }
-_SIZES = {
-    "vocab": "vocab_size",
-    "max_len": "max_position_embeddings",
-    "d_model": "hidden_size",
-    "n_heads": "num_attention_heads",
-    "n_layers": "num_hidden_layers",
-    "d_ff": "intermediate_size",
-}
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 _BIASES = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias")
 _DROPOUTS = ("embedding_dropout", "attention_dropout", "mlp_dropout")
@@ -433,10 +425,7 @@ def config_from_hf(content: Mapping) -> tuple[ModernConfig | None, list[Problem]
     fields.fixed("quantization_config", (None,), ", plain weights")
     for name in _DROPOUTS:
         fields.fixed(name, (0.0,), ", since dropout stands at other places here")
-    found = {ours: fields.size(theirs) for ours, theirs in _SIZES.items()}
-    d_model, n_heads = found["d_model"], found["n_heads"]
-    if d_model and n_heads and d_model % n_heads:
-        fields.wrong("num_attention_heads", f"expected a divisor of hidden_size, {d_model}, got {n_heads}")
+    found = fields.sizes(SIZES)
     biases = [fields.flag(name, False) for name in _BIASES]
     for name, value in zip(_BIASES, biases, strict=True):
         if None not in (value, biases[0]) and value != biases[0]:
@@ -456,7 +445,7 @@ def config_from_hf(content: Mapping) -> tuple[ModernConfig | None, list[Problem]
             return ModernConfig(**found, **more), []
         except ValueError as error:
             name, text = str(error).split(": ", 1)
-            fields.wrong(_SIZES.get(name, name), text)
+            fields.wrong(SIZES.get(name, name), text)
     return None, fields.problems
 
 
@@ -505,7 +494,7 @@ def config_to_hf(model: ModernForMLM, architecture: str) -> dict:
     return {
         "architectures": [architecture],
         "model_type": "modernbert",
-        **{theirs: getattr(config, ours) for ours, theirs in _SIZES.items()},
+        **{theirs: getattr(config, ours) for ours, theirs in SIZES.items()},
         **dict.fromkeys(_BIASES, config.biases),
         **dict.fromkeys(_DROPOUTS, 0.0),
         "norm_eps": config.ln_eps,

@@ -12,6 +12,9 @@ from torch.nn import functional as F
 
 from .masking import IGNORE, as_array, as_flags, as_ids
 
+# The parts of a batch, in the order in which a model takes them.
+BATCH = ("input_ids", "token_type_ids", "attention_mask", "labels")
+
 
 class Rows:
     """The real positions of a batch: takes them out, [N, ...], and puts them back with zeros between."""

@@ -109,8 +109,7 @@ class Entry:
     key: as the checkpoint writes it. ours: the parameter that it maps to, or None. how: "loaded", "repeated"
     (the same values once more), "ignored" (a known extra) or "refused". shape, dtype: of its value, or None
     and the type. renamed: today's name for an old one, or the name that it stands in for. cast: the dtype
-    that its values are cast to, where that is another. meaning: what an ignored
-    key is.
+    that its values are cast to, where that is another. meaning: what an ignored key is.
     """
 
     key: str
@@ -439,15 +438,15 @@ def _hints(sd: Mapping, names: Names, problems: Iterable[Problem], strangers: li
 # ---- loading
 
 
-def load_into(model: nn.Module, sd: Mapping, names: Names) -> None:
+def load_into(model: nn.Module, sd: Mapping, names: Names, hints: Iterable[str] = ()) -> None:
     """Copy a state dict into a model, all of it or nothing: what does not fit raises a `CheckpointError`.
 
-    It is for the loaders of the kinds of models: a warning names the line that calls one of these.
+    It is for the loaders of the kinds of models: a warning names the line that calls one of these. hints:
+    what the error says besides.
     """
     check_mapping(sd)
-    if any(p.is_meta for p in model.parameters()):
-        raise ValueError("model: expected parameters with values, got some on the meta device")
-    report = plan(sd, names)
+    check_values(model)
+    report = plan(sd, names, hints=hints)
     report.check(depth=4)
     copy_into(model, report.values)
 
@@ -456,6 +455,12 @@ def check_mapping(sd) -> None:
     """TypeError unless it is a mapping, as a state dict is."""
     if not isinstance(sd, Mapping):
         raise TypeError(f"sd: expected a mapping from names to tensors, got {type(sd).__name__}")
+
+
+def check_values(model: nn.Module) -> None:
+    """ValueError for a model on the meta device, which has sizes alone."""
+    if any(p.is_meta for p in model.parameters()):
+        raise ValueError("model: expected parameters with values, got some on the meta device")
 
 
 @torch.inference_mode()  # also where a model was made in it: such parameters change in no other mode
@@ -536,6 +541,17 @@ def read_directory(folder: Path) -> Directory:
     return Directory(content, sd, (*[problem] * bool(problem), *problems), not problems, about)
 
 
+# The sizes that every family's config has, ours to theirs.
+SIZES = {
+    "vocab": "vocab_size",
+    "max_len": "max_position_embeddings",
+    "d_model": "hidden_size",
+    "n_heads": "num_attention_heads",
+    "n_layers": "num_hidden_layers",
+    "d_ff": "intermediate_size",
+}
+
+
 class Fields:
     """The fields of a config.json: reads them, and keeps all that is wrong in `problems`."""
 
@@ -550,6 +566,16 @@ class Fields:
     def size(self, name: str, default: int | None = None) -> int | None:
         """A whole number from 1 on; None where it is wrong, or absent without a default."""
         return self._read(name, default, as_index, 1, 2**31)
+
+    def sizes(self, table: Mapping[str, str]) -> dict[str, int | None]:
+        """The sizes in a table such as `SIZES`, by our names; the heads must share the width evenly."""
+        sizes = {ours: self.size(theirs) for ours, theirs in table.items()}
+        d_model, n_heads = sizes["d_model"], sizes["n_heads"]
+        if d_model and n_heads and d_model % n_heads:
+            self.wrong(
+                table["n_heads"], f"expected a divisor of {table['d_model']}, {d_model}, got {n_heads}"
+            )
+        return sizes
 
     def real(self, name: str, default: float | None = None) -> float | None:
         """A number."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import hashlib
 import json
 import math
@@ -33,8 +32,8 @@ from .datasets import MLMCollator, MLMDataset
 from .fitting import optimizer_of, rate_at, update
 from .masking import BERT_SPLIT, IGNORE, as_probability, as_split
 from .model import BertConfig, BertForMLM
-from .packing import mean_cross_entropy
-from .rng import PCG32, as_bool, as_index, as_real, example_stream
+from .packing import BATCH, mean_cross_entropy
+from .rng import PCG32, as_bool, as_index, as_real, epoch_order
 from .weightfiles import read_state, read_words, write_state
 from .wordpiece import WordPieceTokenizer, special_ids, write_files
 
@@ -316,13 +315,8 @@ class Batches:
         for place in range(k * self.batch, (k + 1) * self.batch):
             epoch, place = divmod(place, len(self.dataset))
             self.dataset.set_epoch(epoch)
-            items.append(self.dataset[int(self._order(epoch)[place])])
+            items.append(self.dataset[int(epoch_order(len(self.dataset), self.seed, epoch)[place])])
         return self.collate(items)
-
-    @functools.lru_cache(maxsize=2)  # noqa: B019, of an object that lives as long as the run
-    def _order(self, epoch: int) -> np.ndarray:
-        words = example_stream(self.seed, epoch, 2**62).block(len(self.dataset))
-        return np.argsort(words, kind="stable")
 
 
 def batches_of(plan: Plan, corpus: Corpus) -> Batches:
@@ -365,8 +359,7 @@ def predicted(model: BertForMLM, batch: dict[str, Tensor], left_only: bool) -> t
     """
     width = batch["input_ids"].shape[1]
     allowed = torch.ones(width, width, dtype=torch.bool).tril() if left_only else None
-    names = ("input_ids", "token_type_ids", "attention_mask", "labels")
-    return model.masked_logits(*(batch[name] for name in names), allowed=allowed)
+    return model.masked_logits(*(batch[name] for name in BATCH), allowed=allowed)
 
 
 def held_out_masks(corpus: Corpus) -> Iterator[dict[str, np.ndarray]]:

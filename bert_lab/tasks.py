@@ -9,19 +9,17 @@ held out and one that is not.) The text differs between versions of Python; the 
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from .corpus import held_out_of, manual_documents, paragraphs, passages
 from .masking import IGNORE
-from .rng import PCG32, example_stream
+from .rng import PCG32, epoch_order, example_stream
 from .wordpiece import WordPieceTokenizer, book_tokenizer
 
 WINDOW = 30  # pieces of a row, [CLS] and [SEP] not counted
@@ -49,8 +47,9 @@ class Task:
 
     def batch(self, step: int, seed: int, size: int = 16) -> dict[str, Tensor]:
         """What a head's `forward` takes at training step `step`; each epoch has an order of its own."""
-        epochs = (divmod(place, len(self.train)) for place in range(step * size, (step + 1) * size))
-        return self.collate([self.train[_order(len(self.train), seed, epoch)[at]] for epoch, at in epochs])
+        n = len(self.train)
+        epochs = (divmod(place, n) for place in range(step * size, (step + 1) * size))
+        return self.collate([self.train[epoch_order(n, seed, epoch)[at]] for epoch, at in epochs])
 
     def held_out_batches(self, size: int = 64) -> Iterator[dict[str, Tensor]]:
         """The held-out rows, in their order."""
@@ -80,11 +79,6 @@ class Task:
         wanted = torch.cat([batch["labels"].flatten() for batch in self.held_out_batches()])
         shares = [(given[wanted == label] == label).double().mean() for label in range(len(self.labels))]
         return torch.stack(shares).mean().item()
-
-
-@functools.lru_cache(maxsize=4)
-def _order(n: int, seed: int, epoch: int) -> np.ndarray:
-    return np.argsort(example_stream(seed, epoch, 2**62).block(n), kind="stable")
 
 
 def manual_tasks() -> dict[str, Task]:
@@ -124,6 +118,11 @@ def tasks_of(documents: Iterable[str], tok: WordPieceTokenizer) -> dict[str, Tas
 Window = tuple[tuple[int, ...], list[int], PCG32]  # pieces, a label for each, a generator of its own
 
 
+def cuts(n: int) -> range:
+    """Where the windows of a passage of n pieces begin; what is left at its end may be too short for one."""
+    return range(0, n - LEAST + 1, WINDOW)
+
+
 def _windows(documents: list[str], tok: WordPieceTokenizer) -> tuple[list[Window], list[Window]]:
     """The windows to train on, and the held-out ones; the same pieces are there once, and on one side."""
     rows = passages(documents, tok)
@@ -132,7 +131,7 @@ def _windows(documents: list[str], tok: WordPieceTokenizer) -> tuple[list[Window
     sides = {}, {}
     for number, (_, *ids, _) in enumerate(rows):
         labels = list(itertools.islice(flat, len(ids)))
-        for at in range(0, len(ids) - LEAST + 1, WINDOW):
+        for at in cuts(len(ids)):
             pieces, asked = tuple(ids[at : at + WINDOW]), labels[at : at + WINDOW]
             sides[number in held_out].setdefault(pieces, (pieces, asked, example_stream(0, at, number)))
     train, rest = sides

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from . import electra, heads, modern
-from .checkpoint import filled, load_bert, load_bert_encoder, save_bert, too_many_layers, write_model
+from .checkpoint import bert_of, filled, save_bert, too_many_layers, write_model
 from .model import BertForMLM
 from .plans import (
     CheckpointError,
@@ -55,7 +55,7 @@ def load(dir: str | os.PathLike, *, dropout: float | None = None) -> nn.Module:
         CheckpointReport("a model of the zoo", problems=found.problems, **found.about).check()
     name = _architecture(path, found)
     if name in _BY_CHECKPOINT:
-        return _BY_CHECKPOINT[name](path, dropout=dropout)
+        return bert_of(found, dropout, head=_BY_CHECKPOINT[name])
     return _kept(_KINDS[name], found, dropout)
 
 
@@ -156,11 +156,8 @@ def _read_modern(content: Mapping, dropout: float | None) -> tuple[tuple, list[P
     return (config,), problems
 
 
-_BY_CHECKPOINT = {
-    "BertForMaskedLM": load_bert,
-    "BertForPreTraining": load_bert,
-    "BertModel": load_bert_encoder,
-}
+# BERT itself: with its head, or bare.
+_BY_CHECKPOINT = {"BertForMaskedLM": True, "BertForPreTraining": True, "BertModel": False}
 _KINDS = {
     "BertForSequenceClassification": _Kind(
         heads.BertForSequenceClassification, heads.config_from_hf, heads.config_to_hf, heads.hf_names

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from bert_lab import fitting
+from bert_lab import PCG32, BertConfig, BertForMLM, fitting
+from bert_lab.packing import BATCH
 
 
 class Line(nn.Module):
@@ -87,3 +88,16 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_it_does_harm():
     with pytest.raises(ValueError, match=r"loss_of\(2\): expected a finite loss, got nan"):
         fitting.fit(line, 5, lambda step: (line(x) - 1).sum() ** 2 * (float("nan") if step == 2 else 1.0))
     assert torch.isfinite(line.slope).all()
+
+
+def test_a_masked_language_model_learns_from_its_batches_by_number():
+    config = BertConfig(9, max_len=4, d_model=4, n_heads=1, n_layers=1, d_ff=4, dropout=0.0)
+    ids, labels = torch.tensor([[2, 5, 3]]), torch.tensor([[-100, 6, -100]])
+    batches = [
+        dict(zip(BATCH, (ids + k, ids * 0, ids * 0 + 1, labels), strict=True)) | {"more": None}
+        for k in range(3)
+    ]
+    by_name, by_hand = BertForMLM(config, PCG32(1)), BertForMLM(config, PCG32(1))
+    losses = fitting.fit_mlm(by_name, batches, 3, peak=0.01)
+    again = fitting.fit(by_hand, 3, lambda k: by_hand(ids + k, labels=labels)[1], peak=0.01)
+    assert losses == pytest.approx(again, abs=1e-6) and losses[2] < losses[0]

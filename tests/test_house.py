@@ -227,7 +227,7 @@ ARROWS = {
     "assets": {"attention_view", "filling", "ladder", "wholeword", "wordpiece"},
     "corpus": {"rng", "wordpiece"},
     "plans": {"rng", "weightfiles"},
-    "fitting": {"rng"},
+    "fitting": {"model"},
     "heads": {"checkpoint"},
     "tasks": {"corpus", "masking", "wordpiece"},
     "electra": {"checkpoint"},

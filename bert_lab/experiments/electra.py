@@ -28,14 +28,15 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from ..corpus import Corpus, manual_corpus
-from ..electra import BATCH, Electra, taught
+from ..electra import Corrupted, Electra, taught
 from ..fitting import fit
 from ..masking import IGNORE
 from ..model import BertEncoder, BertForMLM
+from ..packing import BATCH
 from ..pretrain import Plan, batches_of
 from ..rng import PCG32
 from ..shipped import manual_bert
-from ..tasks import LEAST, WINDOW, Task, manual_tasks
+from ..tasks import WINDOW, Task, cuts, manual_tasks
 from .base import Comparison, as_seeds, made_here
 from .heads import train_on
 
@@ -88,33 +89,31 @@ def electra(
     model.discriminator.encoder.load_state_dict(start.encoder.state_dict())
     batches = batches_of(Plan(steps, seed=seed, batch=BATCH_SIZE, split=(1, 0, 0)), corpus)
 
-    def asked(step: int) -> tuple[Tensor, tuple]:
-        """The generator's loss, and the arguments of the discriminator"""
+    def corrupted(step: int) -> tuple[Mapping, Corrupted]:
         batch = batches[step]
         got = model.corrupt(batch, draws)
-        labels = got.replaced.masked_fill(~got.blanks, IGNORE) if blanks_alone else got.replaced
-        return got.generator_loss, (got.ids, batch["token_type_ids"], batch["attention_mask"], labels)
+        if blanks_alone:
+            got = got._replace(replaced=got.replaced.masked_fill(~got.blanks, IGNORE))
+        return batch, got
 
-    def loss_of(step: int) -> Tensor:
-        loss, arguments = asked(step)
-        return loss + model.weight * model.discriminator(*arguments)[1]
+    def positions(step: int) -> tuple[int, int]:
+        batch, got = corrupted(step)
+        _, types, attn_mask, _ = (batch[name] for name in BATCH)
+        return taught(model.discriminator, got.ids, types, attn_mask, got.replaced)
 
     return Learner(
         model,
         model.discriminator.encoder,
-        loss_of,
-        taught=lambda step: taught(model.discriminator, *asked(step)[1]),
+        loss_of=lambda step: model.judge(*corrupted(step)).total,
+        taught=positions,
     )
 
 
 def in_windows(corpus: Corpus) -> Corpus:
     """The training passages in rows as short as those of the tasks, `tasks.WINDOW` pieces at most."""
     tok = corpus.tok
-    parts = [
-        passage[1:-1][at : at + WINDOW] for passage in corpus.train for at in range(0, len(passage), WINDOW)
-    ]
-    rows = [[tok.cls_id, *part, tok.sep_id] for part in parts if len(part) >= LEAST]
-    return replace(corpus, train=rows)
+    parts = (passage[1:-1][at : at + WINDOW] for passage in corpus.train for at in cuts(len(passage) - 2))
+    return replace(corpus, train=[[tok.cls_id, *part, tok.sep_id] for part in parts])
 
 
 def cost(learner: Learner) -> tuple[int, float]:

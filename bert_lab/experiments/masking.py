@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import torch
-
 from ..corpus import MAX_LEN, Corpus, manual_corpus
 from ..datasets import MLMDataset
-from ..fitting import fit
+from ..fitting import fit_mlm
 from ..ladder import bert_guesses, blanks_of
 from ..model import BertConfig, BertForMLM
 from ..pretrain import SIZES, Batches
@@ -24,7 +22,8 @@ from ..rng import PCG32, as_index
 from .base import Comparison, as_seeds, made_here
 
 DEFAULTS = {"steps": 2000, "passages": 1000}
-BATCH = 8
+BATCH_SIZE = 8  # passages a step
+PEAK = 1e-3  # the highest learning rate
 ROWS = {
     "15%, fixed": {"p": 0.15, "fixed": True},
     "15%, new each epoch": {"p": 0.15},
@@ -45,7 +44,7 @@ def compare(
 
     Args:
         seeds: how many runs a row; they differ in first weights, order and masks.
-        steps: updates of a run, each on `BATCH` passages.
+        steps: updates of a run, each on `BATCH_SIZE` passages.
         passages: how many to train on, the first of the corpus.
         corpus: the text; by default the manual of this Python.
         say: told one line after each run.
@@ -64,7 +63,7 @@ def compare(
     settings = {
         "steps": steps,
         "passages": passages,
-        "epochs": round(steps * BATCH / passages, 1),
+        "epochs": round(steps * BATCH_SIZE / passages, 1),
         **made_here(),
     }
     return Comparison("masking", "Share of the ladder's blanks that are filled", settings, scores)
@@ -73,15 +72,7 @@ def compare(
 def trained(corpus: Corpus, seed: int, steps: int, **how) -> BertForMLM:
     """A tiny model, trained on a corpus that `MLMDataset` masks in this way, in eval mode."""
     data = MLMDataset(corpus.train, corpus.tok, seed=seed, max_len=MAX_LEN, **how)
-    batches = Batches(data, corpus.tok, BATCH, seed)
+    batches = Batches(data, corpus.tok, BATCH_SIZE, seed)
     model = BertForMLM(BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES["tiny"]), PCG32(seed))
-
-    def loss_of(step: int) -> torch.Tensor:
-        batch = batches[step]
-        return model.mlm_loss(*(batch[name] for name in INPUTS))
-
-    fit(model, steps, loss_of)
+    fit_mlm(model, batches, steps, peak=PEAK)
     return model
-
-
-INPUTS = ("input_ids", "token_type_ids", "attention_mask", "labels")

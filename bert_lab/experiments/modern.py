@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from ..corpus import MAX_LEN, Corpus, manual_corpus
-from ..fitting import fit
+from ..fitting import fit_mlm
 from ..ladder import Blanks, bert_guesses, blanks_of
 from ..model import BertConfig
 from ..modern import ModernConfig, ModernForMLM, parameters_of, work
@@ -107,11 +107,5 @@ def trained(config: ModernConfig, corpus: Corpus, seed: int, steps: int) -> Mode
     """A new model after so many steps of masked-language modeling, in eval mode."""
     model = ModernForMLM(config, PCG32(seed))
     batches = batches_of(Plan(steps, seed=seed), corpus)
-    names = ("input_ids", "token_type_ids", "attention_mask", "labels")
-
-    def loss_of(step: int):
-        batch = batches[step]
-        return model.mlm_loss(*(batch[name] for name in names))
-
-    fit(model, steps, loss_of, peak=PEAK)
+    fit_mlm(model, batches, steps, peak=PEAK)
     return model

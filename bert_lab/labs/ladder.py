@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bert_lab import figures
 from bert_lab.labs.base import Lab, bad, good
-from bert_lab.packing import Rows
+from bert_lab.packing import BATCH, Rows
 
 LIMIT = 1e-5  # above the rounding of float32 in a model of this size, below what any fault leaves
 
@@ -89,7 +89,7 @@ def climb(theirs: nn.Module, bert, config, batch: dict) -> Climb:
     with _outputs(theirs, parts) as their_outputs:
         result = theirs(**batch)
     with _outputs(ours, parts.values()) as our_outputs:
-        arguments = (batch[name] for name in ("input_ids", "token_type_ids", "attention_mask", "labels"))
+        arguments = (batch[name] for name in BATCH)
         logits, loss = ours(*arguments)
     result.loss.backward()
     loss.backward()
