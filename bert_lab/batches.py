@@ -7,8 +7,8 @@ from itertools import chain
 
 import numpy as np
 
+from .checks import as_index
 from .masking import BERT_SPLIT, mlm_mask
-from .rng import as_index
 from .wordpiece import WordPieceTokenizer, special_ids, split_pairs
 
 

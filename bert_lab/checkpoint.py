@@ -19,8 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .model import BertConfig, BertEncoder, BertForMLM
-from .plans import (
+from .hf.plan import (
     SIZES,
     CheckpointReport,
     Directory,
@@ -39,7 +38,8 @@ from .plans import (
     sizes_of,
     usable,
 )
-from .weightfiles import Problem, read_file, write_together
+from .hf.weights import Problem, read_file, write_together
+from .model import BertConfig, BertEncoder, BertForMLM
 
 # ---- the table of names
 

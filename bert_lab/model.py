@@ -10,12 +10,14 @@ import contextlib
 import math
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .packing import Rows, as_allowed, as_integers, as_real_positions, labelled, mean_cross_entropy
-from .rng import PCG32, as_index, as_real, normal_init
+from .checks import as_device_ids, as_index, as_real, check_config
+from .padding import TokenBatch, Unpadded, mean_cross_entropy
+from .rng import PCG32, normal_init
 
 
 @dataclass
@@ -49,53 +51,49 @@ class BertConfig:
             raise ValueError(f"ln_eps: expected a finite number > 0, got {self.ln_eps}")
 
 
-def drawn(kind: type[nn.Module], *sizes: int, rng: PCG32) -> nn.Module:
-    """A linear layer or a table; its weight is normal with standard deviation 0.02, its bias 0."""
-    layer = nn.utils.skip_init(kind, *sizes, device=torch.get_default_device())
-    if not layer.weight.is_meta:  # which has no values: those of a file will follow
-        layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
-    if kind is nn.Linear:
-        nn.init.zeros_(layer.bias)
+def linear(n_in: int, n_out: int, rng: PCG32) -> nn.Linear:
+    """x W^T + b; W [n_out, n_in] is normal with standard deviation 0.02, b is 0."""
+    layer = _initialized(nn.Linear, n_in, n_out, rng)
+    nn.init.zeros_(layer.bias)
     return layer
 
 
-def checked(config: BertConfig) -> BertConfig:
-    if not isinstance(config, BertConfig):
-        raise TypeError(f"config: expected a BertConfig, got {type(config).__name__}")
-    return config
+def table(n_rows: int, width: int, rng: PCG32) -> nn.Embedding:
+    """A row of `width` numbers for each id, normal with standard deviation 0.02."""
+    return _initialized(nn.Embedding, n_rows, width, rng)
+
+
+def _initialized(kind, n_in: int, n_out: int, rng: PCG32):
+    layer = nn.utils.skip_init(kind, n_in, n_out, device=torch.get_default_device())
+    if not layer.weight.is_meta:  # which has no values: those of a file will follow
+        layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
+    return layer
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention: each position takes a weighted mean of the values it may look at."""
+    """Multi-head self-attention: each position takes a weighted mean of the values it may attend to."""
 
     def __init__(self, config: BertConfig, rng: PCG32):
         super().__init__()
-        self.heads, self.dropout = config.n_heads, config.dropout
-        for name in ("query", "key", "value", "output"):
-            setattr(self, name, drawn(nn.Linear, config.d_model, config.d_model, rng=rng))
+        self.n_heads, self.dropout = config.n_heads, config.dropout
+        self.query = linear(config.d_model, config.d_model, rng)
+        self.key = linear(config.d_model, config.d_model, rng)
+        self.value = linear(config.d_model, config.d_model, rng)
+        self.output = linear(config.d_model, config.d_model, rng)
 
-    def project(self, x: Tensor) -> Tensor:
-        """Queries, keys and values in one matrix product, [N, 3d]"""
+    def project(self, h: Tensor) -> Tensor:
+        """Queries, keys and values of each head, in one matrix product: [N, d] -> [N, 3, H, k]"""
         parts = self.query, self.key, self.value
-        return F.linear(x, torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts]))
+        weight, bias = torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts])
+        return F.linear(h, weight, bias).unflatten(-1, (3, self.n_heads, -1))
 
-    def split(self, qkv: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """[N, 3d] -> queries, keys and values, each [B, H, T, k]"""
-        return rows.unpack(qkv).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
+    def forward(self, h: Tensor, batch: Unpadded) -> Tensor:
+        """softmax(Q K^T / sqrt(k)) V, [N, d] -> [N, d]; `output` has still to be applied"""
+        return batch.attend(self.project(h), self.dropout if self.training else 0.0)
 
-    def weights(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
-        """softmax(Q K^T / sqrt(k)) over the allowed positions: [B, H, T, T]"""
-        q, k, _ = self.split(self.project(x), rows)
-        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-        return (scores if allowed is None else scores.masked_fill(~allowed, -math.inf)).softmax(-1)
-
-    def forward(self, x: Tensor, rows: Rows, allowed: Tensor | None) -> Tensor:
-        """The mean of the values by `weights`, in one fused operation: [N, d], not yet through `output`"""
-        dropout, mixed = self.dropout if self.training else 0.0, []
-        for part, qkv in zip(rows.parts, self.project(x).split([p.count for p in rows.parts]), strict=True):
-            out = F.scaled_dot_product_attention(*self.split(qkv, part), part.cut(allowed), dropout)
-            mixed.append(part.pack(out.transpose(1, 2).flatten(-2)))
-        return torch.cat(mixed)
+    def weights(self, h: Tensor, batch: Unpadded) -> Tensor:
+        """softmax(Q K^T / sqrt(k)): [N, d] -> [B, H, T, T]"""
+        return batch.attention_weights(self.project(h))
 
 
 class BertLayer(nn.Module):
@@ -106,41 +104,48 @@ class BertLayer(nn.Module):
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
+        check_config(config, BertConfig)
         rng = rng or PCG32(0)
-        self.attention = Attention(checked(config), rng)
+        self.attention = Attention(config, rng)
         self.attention_norm = nn.LayerNorm(config.d_model, config.ln_eps)
-        self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng=rng)
-        self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng=rng)
+        self.ff_in = linear(config.d_model, config.d_ff, rng)
+        self.ff_out = linear(config.d_ff, config.d_model, rng)
         self.ff_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.drop = nn.Dropout(config.dropout)
 
     def forward(self, h: Tensor, allowed: Tensor | None = None) -> Tensor:
         """[B, T, d] -> [B, T, d]; `allowed`: bool, broadcast to [B, H, T, T], true where i may look at j."""
-        rows = Rows(torch.ones(h.shape[:2], dtype=torch.bool, device=h.device))
-        return rows.unpack(self.packed(rows.pack(h), rows, as_allowed(allowed, rows)))
+        batch = Unpadded(torch.ones(h.shape[:2], dtype=torch.bool, device=h.device), allowed)
+        return batch.put_back(self.unpadded(batch.take(h), batch))
 
-    def packed(self, h: Tensor, rows: Rows, allowed: Tensor | None, places: Tensor | None = None) -> Tensor:
-        """[N, d] -> [N, d], or [M, d] where the output is wanted at the M `places` alone"""
-        mixed = self.attention(h, rows, allowed)
-        if places is not None:
-            h, mixed = h.index_select(0, places), mixed.index_select(0, places)
-        h = self.attention_norm(h + self.drop(self.attention.output(mixed)))
-        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))
+    def unpadded(self, h: Tensor, batch: Unpadded, at: Tensor | slice = slice(None)) -> Tensor:
+        """[N, d] -> [M, d]: the layer at the real positions; its output `at` those that are wanted"""
+        mixed = self.attention(h, batch)  # [N, d]
+        h = self.attention_norm(h[at] + self.drop(self.attention.output(mixed[at])))  # [M, d]
+        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))  # [M, d]
 
 
 class BertEncoder(nn.Module):
     """Embeddings and L layers: each position comes to know all others. Its weights: as in `BertLayer`."""
 
+    config_class: type = BertConfig
+
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
-        self.config, rng = checked(config), rng or PCG32(0)
-        self.word, self.position, self.token_type = (
-            drawn(nn.Embedding, rows, config.d_model, rng=rng)
-            for rows in (config.vocab, config.max_len, config.type_vocab)
-        )
-        self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
-        self.layers = nn.ModuleList(BertLayer(config, rng) for _ in range(config.n_layers))
+        check_config(config, self.config_class)
+        self.config, rng = config, rng or PCG32(0)
+        self.make_embeddings(config, rng)
+        self.layers = nn.ModuleList(self.make_layer(config, i, rng) for i in range(config.n_layers))
         self.drop = nn.Dropout(config.dropout)
+
+    def make_embeddings(self, config: BertConfig, rng: PCG32) -> None:
+        self.word = table(config.vocab, config.d_model, rng)
+        self.position = table(config.max_len, config.d_model, rng)
+        self.token_type = table(config.type_vocab, config.d_model, rng)
+        self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
+
+    def make_layer(self, config: BertConfig, number: int, rng: PCG32) -> nn.Module:
+        return BertLayer(config, rng)
 
     def forward(self, ids, token_type_ids=None, attn_mask=None) -> Tensor:
         """The hidden states, [B, T, d]; zero at padding.
@@ -152,30 +157,24 @@ class BertEncoder(nn.Module):
 
         Raises TypeError or ValueError for ids, types or a mask that do not fit; it is named.
         """
-        h, rows, allowed = self.embed(ids, token_type_ids, attn_mask)
-        return rows.unpack(self.run(h, rows, allowed))
+        batch = self.batch_of(ids, token_type_ids, attn_mask)
+        return batch.put_back(self.read(batch))
 
-    def run(self, h: Tensor, rows: Rows, allowed: Tensor | None, places: Tensor | None = None) -> Tensor:
-        """[N, d] through all layers; the last one only as far as it is wanted, see `BertLayer.packed`"""
+    def batch_of(self, ids, token_type_ids=None, attn_mask=None, allowed=None) -> TokenBatch:
+        """The arguments of `forward`, checked, without padding; `allowed` is that of `BertLayer.forward`."""
+        return TokenBatch(ids, token_type_ids, attn_mask, allowed, self.config, self.word.weight.device)
+
+    def embed(self, batch: TokenBatch) -> Tensor:
+        """LN(word + position + token type), [N, d]"""
+        h = self.word(batch.ids) + self.position(batch.positions) + self.token_type(batch.token_types)
+        return self.drop(self.norm(h))
+
+    def read(self, batch: TokenBatch, at: Tensor | slice = slice(None)) -> Tensor:
+        """The hidden states at the real positions, [N, d]; or [M, d], `at` those that are wanted"""
+        h = self.embed(batch)
         for layer in self.layers[:-1]:
-            h = layer.packed(h, rows, allowed)
-        return self.layers[-1].packed(h, rows, allowed, places)
-
-    def embed(self, ids, token_type_ids=None, attn_mask=None, allowed=None):
-        """LN(word + position + token type) [N, d], the real positions, and who may look at whom."""
-        device = self.word.weight.device
-        ids = as_integers(ids, "ids", self.config.vocab, device)
-        if ids.dim() != 2 or ids.shape[1] > self.config.max_len:
-            raise ValueError(f"ids: expected [B, T] with T <= {self.config.max_len}, got {list(ids.shape)}")
-        types = torch.zeros_like(ids) if token_type_ids is None else token_type_ids
-        types = as_integers(types, "token_type_ids", max(1, self.config.type_vocab), device)
-        if types.shape != ids.shape:
-            raise ValueError(f"token_type_ids: expected the shape {list(ids.shape)}, got {list(types.shape)}")
-        rows = Rows(as_real_positions(attn_mask, ids))
-        positions = torch.arange(ids.shape[1], device=device).expand_as(ids)
-        h = self.word(rows.pack(ids)) + self.position(rows.pack(positions))
-        h = h + self.token_type(rows.pack(types))
-        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)
+            h = layer.unpadded(h, batch)
+        return self.layers[-1].unpadded(h, batch, at)
 
 
 class BertForMLM(nn.Module):
@@ -184,11 +183,13 @@ class BertForMLM(nn.Module):
     The decoder is the word table itself (tied); only its bias is new. Weights are drawn as in `BertLayer`.
     """
 
+    encoder_class: type[BertEncoder] = BertEncoder
+
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
-        self.config, rng = checked(config), rng or PCG32(0)
-        self.encoder = BertEncoder(config, rng)
-        self.transform = drawn(nn.Linear, config.d_model, config.d_model, rng=rng)
+        self.config, rng = config, rng or PCG32(0)
+        self.encoder = self.encoder_class(config, rng)
+        self.transform = linear(config.d_model, config.d_model, rng)
         self.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.decoder_bias = nn.Parameter(torch.zeros(config.vocab))
 
@@ -199,8 +200,8 @@ class BertForMLM(nn.Module):
 
     def head(self, h: Tensor) -> Tensor:
         """[N, d] -> logits [N, V]"""
-        z = self.transform_norm(F.gelu(self.transform(h)))
-        return F.linear(z, self.encoder.word.weight, self.decoder_bias)
+        z = self.transform_norm(F.gelu(self.transform(h)))  # [N, d]
+        return F.linear(z, self.encoder.word.weight, self.decoder_bias)  # [N, V]: tied to the word table
 
     def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
         """`(logits, loss)`: logits [B, T, V], zero at padding; the loss is None without labels.
@@ -212,18 +213,18 @@ class BertForMLM(nn.Module):
 
         Raises as `BertEncoder.forward` does; ValueError for a label that is neither, or stands on padding.
         """
-        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask)
-        logits = self.head(self.encoder.run(h, rows, allowed))
+        batch = self.encoder.batch_of(ids, token_type_ids, attn_mask)
+        logits = self.head(self.encoder.read(batch))  # [N, V]
         if labels is None:
-            return rows.unpack(logits), None
-        places, targets = labelled(labels, rows, self.config.vocab)
-        return rows.unpack(logits), mean_cross_entropy(logits.index_select(0, places), targets)
+            return batch.put_back(logits), None
+        at, targets = batch.labelled(labels, self.config.vocab)
+        return batch.put_back(logits), mean_cross_entropy(logits[at], targets)
 
     def masked_logits(self, ids, token_type_ids=None, attn_mask=None, labels=None, *, allowed=None):
         """Logits [M, V] at the M labelled positions alone, and the labels [M]; `allowed`: see `BertLayer`."""
-        h, rows, allowed = self.encoder.embed(ids, token_type_ids, attn_mask, allowed)
-        places, targets = labelled(labels, rows, self.config.vocab)
-        return self.head(self.encoder.run(h, rows, allowed, places)), targets
+        batch = self.encoder.batch_of(ids, token_type_ids, attn_mask, allowed)
+        at, targets = batch.labelled(labels, self.config.vocab)
+        return self.head(self.encoder.read(batch, at)), targets
 
     def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
         """The loss of `forward`, and its gradients, by `masked_logits`."""
@@ -231,7 +232,7 @@ class BertForMLM(nn.Module):
 
 
 @contextlib.contextmanager
-def looking(model: nn.Module):
+def evaluating(model: nn.Module):
     """Without dropout and gradients; yields the encoder, and leaves each module in the mode it was in."""
     if not isinstance(model, (BertEncoder, BertForMLM)):
         raise TypeError(f"model: expected a BertEncoder or a BertForMLM, got {type(model).__name__}")
@@ -248,16 +249,16 @@ def looking(model: nn.Module):
 def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
     """The attention weights that `forward` uses, [L, B, H, T, T]; rows and columns of padding are zero.
 
-    `maps[l, b, h, i, j]` is how much position i takes from j in head h of layer l. `allowed` is that of
+    `maps[l, b, h, i, j]` is how much position i attends to j in head h of layer l. `allowed` is that of
     `BertLayer.forward`; the other arguments and the errors are those of `BertEncoder.forward`.
     """
     maps = []
-    with looking(model) as encoder:
-        h, rows, allowed = encoder.embed(ids, token_type_ids, attn_mask, allowed)
-        both = rows.real[:, None, :, None] & rows.real[:, None, None, :]
+    with evaluating(model) as encoder:
+        batch = encoder.batch_of(ids, token_type_ids, attn_mask, allowed)
+        h = encoder.embed(batch)
         for layer in encoder.layers:
-            maps.append(layer.attention.weights(h, rows, allowed) * both)
-            h = layer.packed(h, rows, allowed)
+            maps.append(layer.attention.weights(h, batch))
+            h = layer.unpadded(h, batch)
     return torch.stack(maps)
 
 
@@ -267,15 +268,15 @@ def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) 
     Full for BERT, lower triangular under a causal `allowed`, exactly zero at padding. Takes one sentence,
     ids [1, T], and the arguments of `attention_maps`.
     """
-    with looking(model) as encoder:
-        ids = as_integers(ids, "ids", encoder.config.vocab, encoder.word.weight.device)
-        if ids.dim() != 2 or len(ids) != 1:
+    with evaluating(model) as encoder:
+        ids = as_device_ids(ids, "ids", encoder.config.vocab)
+        if ids.ndim != 2 or len(ids) != 1:
             raise ValueError(f"ids: expected one sentence, [1, T], got {list(ids.shape)}")
-        steps = torch.eye(ids.shape[1] + 1, dtype=torch.long, device=ids.device)[:, 1:]  # none, then each
+        steps = np.eye(ids.shape[1] + 1, dtype=np.int64)[:, 1:]  # none, then each
         outputs = []  # one sentence at a time: the same work gives the same bits
         for sentence in (ids + steps) % encoder.config.vocab:
-            h, rows, look = encoder.embed(sentence[None], token_type_ids, attn_mask, allowed)
-            outputs.append(rows.unpack(encoder.run(h, rows, look))[0])
+            batch = encoder.batch_of(sentence[None], token_type_ids, attn_mask, allowed)
+            outputs.append(batch.put_back(encoder.read(batch))[0])
     return torch.stack([(moved - outputs[0]).norm(dim=-1) for moved in outputs[1:]], dim=1)
 
 
@@ -293,7 +294,7 @@ def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, flo
     blanks = [t for t, piece in enumerate(ids) if piece == tok.mask_id]
     if not blanks:
         raise ValueError(f"text: expected at least one [MASK], got {text!r}")
-    with looking(model):
+    with evaluating(model):
         probabilities = model([ids])[0][0, blanks].softmax(-1)[:, : tok.vocab_size]  # [blanks, V]
     values, ids = (part.tolist() for part in probabilities.topk(top_k))
     return [list(zip(tok.tokens(i), v, strict=True)) for i, v in zip(ids, values, strict=True)]

@@ -9,49 +9,18 @@ from __future__ import annotations
 
 import functools
 import math
-import numbers
-import operator
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
+
+from .checks import as_index, as_real, as_unit
 
 _MULTIPLIER = 6364136223846793005  # Knuth's multiplier, as in the minimal C reference of PCG
 _M32 = 2**32 - 1
 _M64 = 2**64 - 1
 _BLOCK = 16384  # raws computed at a time: the arrays of one block stay in a core's own caches
-
-
-def as_index(value, name: str, low: int, high: int) -> int:
-    """`value` as a Python int in low..high-1; TypeError unless an integer, ValueError out of range."""
-    if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{name}: expected an integer, got {value!r} of type {type(value).__name__}")
-    try:
-        number = operator.index(value)
-    except TypeError:  # arrays and tensors have __index__ too, but only single integers can use it
-        raise TypeError(
-            f"{name}: expected an integer, got {value!r} of type {type(value).__name__}"
-        ) from None
-    if not low <= number < high:
-        raise ValueError(f"{name}: expected an integer from {low} to {high - 1}, got {number}")
-    return number
-
-
-def as_bool(value, name: str) -> bool:
-    """`value` as a Python bool; TypeError for anything else."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected True or False, got {value!r}")
-    return bool(value)
-
-
-def as_real(value, name: str) -> float:
-    """`value` as a float; TypeError for anything but a real number (a bool is none), ValueError for NaN."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}: expected a number, got {value!r} of type {type(value).__name__}")
-    number = float(value)
-    if math.isnan(number):
-        raise ValueError(f"{name}: expected a number, got nan")
-    return number
 
 
 def _jump(n: int) -> tuple[int, int]:
@@ -251,6 +220,14 @@ def _example_key(seed: int, epoch: int, index: int) -> int:
     return _mix64(_mix64(_mix64(seed) + epoch) + index)
 
 
+class UniformDraws(Protocol):
+    """What `mlm_mask` asks of a generator: a float in [0, 1), and an integer in 0..n-1."""
+
+    def uniform(self) -> float: ...
+
+    def below(self, n: int) -> int: ...
+
+
 class ScriptedDraws:
     """A generator that hands out listed values, for examples worked by hand and for tests.
 
@@ -308,14 +285,6 @@ class ScriptedDraws:
 
     def __repr__(self) -> str:
         return f"ScriptedDraws(uniforms={self._uniforms}, belows={self._belows})"
-
-
-def as_unit(value, name: str) -> float:
-    """`value` as a float in [0, 1)."""
-    number = as_real(value, name)
-    if not 0 <= number < 1:
-        raise ValueError(f"{name}: expected a number in [0, 1), got {number!r}")
-    return number
 
 
 def cumulative_weights(weights: Sequence[float]) -> list[float]:

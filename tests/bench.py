@@ -35,8 +35,8 @@ from transformers import (
 from transformers import BertConfig as TheirConfig
 
 from bert_lab import PCG32, BertConfig, BertEncoder, BertForMLM, mlm_batch, mlm_mask
-from bert_lab.corpus import passages
-from bert_lab.datasets import MLMCollator, MLMDataset
+from bert_lab.data.corpus import passages
+from bert_lab.data.datasets import MLMCollator, MLMDataset
 from bert_lab.wordpiece import book_tokenizer
 
 VOCAB = 30522  # of BERT-base

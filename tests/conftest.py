@@ -19,7 +19,6 @@ from hypothesis import settings
 
 matplotlib.use("Agg")
 
-collect_ignore = ["course_sample"]  # a learner's folder: it is graded, and not run as a part of this suite
 
 # Slow machines must not turn a test red, and the examples must not depend on what ran before.
 settings.register_profile("bert_lab", deadline=None, derandomize=True, database=None)

@@ -14,7 +14,8 @@ from types import ModuleType
 
 import bert_lab
 from bert_lab import masking
-from bert_lab.rng import PCG32, as_index
+from bert_lab.checks import as_index
+from bert_lab.rng import PCG32
 
 NOT_TRIED = "not tried yet"
 
@@ -202,7 +203,7 @@ def _faulty_routine(fault: _Fault) -> Callable:
         raise ValueError(f"expected the line {fault.old!r} once in the reference's loop")
     source = loop.replace(fault.old + "\n", fault.new + "\n") + "\n" + inspect.getsource(masking.mlm_mask)
     exec(compile(source, "<a masking routine with a fault>", "exec"), names)
-    names["_mask_in_blocks"] = names["_mask_one_by_one"]
+    names["mask_in_blocks"] = names["_mask_one_by_one"]
     return names["mlm_mask"]
 
 

@@ -14,11 +14,8 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-import bert_lab
-
+from .contract import HOME, source_path
 from .handout import PARTS
-
-_PACKAGE = Path(bert_lab.__file__).parent
 
 
 def differences(path: str | os.PathLike) -> list[tuple[str, str]]:
@@ -42,7 +39,7 @@ def differences(path: str | os.PathLike) -> list[tuple[str, str]]:
     theirs = _definitions(*_parse(file))
     found = []
     for name in PARTS["whole"]:
-        reference = _reference(bert_lab._HOME[name])[name]
+        reference = _reference(HOME[name])[name]
         mine = theirs.get(name, {})
         if not mine:
             reference = {"": "\n\n".join(reference.values())}  # a missing class is one thing, not five
@@ -64,7 +61,7 @@ def _diff(name: str, mine: str | None, reference: str | None, file: str) -> str:
 
 @functools.cache
 def _reference(module: str) -> dict[str, dict[str, str]]:
-    return _definitions(*_parse(_PACKAGE / f"{module}.py"))
+    return _definitions(*_parse(source_path(module)))
 
 
 # ---- reading

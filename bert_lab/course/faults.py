@@ -162,16 +162,12 @@ ROWS = [
         id="s07",
         pitfall="pre-LN instead of BERT's post-LN",
         module="model",
-        old="        mixed = self.attention(h, rows, allowed)\n"
-        "        if places is not None:\n"
-        "            h, mixed = h.index_select(0, places), mixed.index_select(0, places)\n"
-        "        h = self.attention_norm(h + self.drop(self.attention.output(mixed)))\n"
-        "        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))\n",
-        new="        mixed = self.attention(self.attention_norm(h), rows, allowed)\n"
-        "        if places is not None:\n"
-        "            h, mixed = h.index_select(0, places), mixed.index_select(0, places)\n"
-        "        h = h + self.drop(self.attention.output(mixed))\n"
-        "        return h + self.drop(self.ff_out(F.gelu(self.ff_in(self.ff_norm(h)))))\n",
+        old="        mixed = self.attention(h, batch)  # [N, d]\n"
+        "        h = self.attention_norm(h[at] + self.drop(self.attention.output(mixed[at])))  # [M, d]\n"
+        "        return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))  # [M, d]\n",
+        new="        mixed = self.attention(self.attention_norm(h), batch)  # [N, d]\n"
+        "        h = h[at] + self.drop(self.attention.output(mixed[at]))  # [M, d]\n"
+        "        return h + self.drop(self.ff_out(F.gelu(self.ff_in(self.ff_norm(h)))))  # [M, d]\n",
         misconception="The norm goes before each part, as in GPT-2 and in most models since.",
         symptom="It is a different model: it trains, and real checkpoints give nonsense in it.",
         tests=("test_golden_hf_bert", "test_layer_matches_the_formula"),
@@ -185,9 +181,9 @@ ROWS = [
     Mutant(
         id="s08",
         pitfall="padding keys not masked",
-        module="packing",
-        old="        keys = rows.real[:, None, None, :]",
-        new="        keys = torch.ones_like(rows.real)[:, None, None, :]",
+        module="padding",
+        old="            keys = self.real[:, None, None, :]\n",
+        new="            keys = torch.ones_like(self.real)[:, None, None, :]\n",
         misconception="Padding is zeros, and zeros add nothing.",
         symptom="A sentence's output depends on the longest sentence of its batch.",
         tests=("test_golden_hf_bert", "test_padding_is_never_read"),
@@ -202,8 +198,8 @@ ROWS = [
         id="s09",
         pitfall="token types never added",
         module="model",
-        old="        h = h + self.token_type(rows.pack(types))\n",
-        new="",
+        old=" + self.token_type(batch.token_types)\n",
+        new="\n",
         misconception="Token types are for pairs, and this is one sentence.",
         symptom="A pair of sentences looks like one sentence.",
         tests=("test_golden_hf_bert", "test_layer_matches_the_formula", "test_token_types_are_added"),
@@ -233,10 +229,10 @@ ROWS = [
     Mutant(
         id="s11",
         pitfall="a causal mask copied from GPT",
-        module="model",
-        old="        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
-        new="        allowed = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()\n"
-        "        return self.drop(self.norm(h)), rows, as_allowed(allowed, rows)\n",
+        module="padding",
+        old="        super().__init__(torch.tensor(real, device=device), allowed)\n",
+        new="        causal = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()\n"
+        "        super().__init__(torch.tensor(real, device=device), causal)\n",
         misconception="Attention needs a triangular mask, or it would see the answer.",
         symptom="The encoder reads in one direction: the first position knows nothing of the last.",
         tests=("test_golden_hf_bert", "test_layer_matches_the_formula", "test_reads_both_directions"),
@@ -473,12 +469,12 @@ ROWS = [
         pitfall="the layers' norms with an epsilon of 1e-5",
         module="model",
         old="        self.attention_norm = nn.LayerNorm(config.d_model, config.ln_eps)\n"
-        "        self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng=rng)\n"
-        "        self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng=rng)\n"
+        "        self.ff_in = linear(config.d_model, config.d_ff, rng)\n"
+        "        self.ff_out = linear(config.d_ff, config.d_model, rng)\n"
         "        self.ff_norm = nn.LayerNorm(config.d_model, config.ln_eps)\n",
         new="        self.attention_norm = nn.LayerNorm(config.d_model)\n"
-        "        self.ff_in = drawn(nn.Linear, config.d_model, config.d_ff, rng=rng)\n"
-        "        self.ff_out = drawn(nn.Linear, config.d_ff, config.d_model, rng=rng)\n"
+        "        self.ff_in = linear(config.d_model, config.d_ff, rng)\n"
+        "        self.ff_out = linear(config.d_ff, config.d_model, rng)\n"
         "        self.ff_norm = nn.LayerNorm(config.d_model)\n",
         misconception="Epsilon only keeps from dividing by zero; its size does not matter.",
         symptom="The outputs differ from Hugging Face's a little, and more where a variance is small.",
@@ -512,9 +508,9 @@ ROWS = [
         id="b13",
         pitfall="the loss averaged over all positions",
         module="model",
-        old="        return rows.unpack(logits), mean_cross_entropy(logits.index_select(0, places), targets)",
-        new='        total = F.cross_entropy(logits.index_select(0, places), targets, reduction="sum")\n'
-        "        return rows.unpack(logits), total / max(1, len(logits))",
+        old="        return batch.put_back(logits), mean_cross_entropy(logits[at], targets)",
+        new='        total = F.cross_entropy(logits[at], targets, reduction="sum")\n'
+        "        return batch.put_back(logits), total / max(1, len(logits))",
         misconception="Positions without a label add zero, so the mean can be taken over all of them.",
         symptom="The loss is about seven times too small at p = 0.15, and so is every gradient.",
         tests=("test_golden_hf_bert", "test_loss_only_at_labelled_positions"),
@@ -546,9 +542,9 @@ ROWS = [
     Mutant(
         id="b15",
         pitfall="positions that begin at 1, counted as for RoBERTa",
-        module="model",
-        old="        positions = torch.arange(ids.shape[1], device=device).expand_as(ids)\n",
-        new="        positions = rows.real.cumsum(1)\n",
+        module="padding",
+        old="self.take(torch.arange(self.shape[1], device=self.real.device).expand(self.shape))",
+        new="self.take(self.real.cumsum(1))",
         misconception="Position 0 is that of padding, as in the code this is copied from.",
         symptom="Each token gets its neighbor's position vector; a sentence of full length is an error.",
         tests=("test_golden_hf_bert", "test_layer_matches_the_formula"),
@@ -563,7 +559,7 @@ ROWS = [
     Mutant(
         id="b16",
         pitfall="square weights transposed by the loader",
-        module="plans",
+        module="hf.plan",
         old="        parameters[name].copy_(value)\n",
         new='        square = "attention" in name and value.dim() == 2\n'
         "        parameters[name].copy_(value.T if square else value)\n",
@@ -581,7 +577,7 @@ ROWS = [
     Mutant(
         id="b17",
         pitfall="gamma and beta of old checkpoints dropped",
-        module="plans",
+        module="hf.plan",
         old='            how = "refused" if problem else "repeated" if ours in values else "loaded"\n',
         new='            known = key.endswith((".weight", ".bias"))\n'
         '            how = "refused" if problem else "repeated" if ours in values else "loaded" if known '
@@ -617,9 +613,9 @@ ROWS = [
     Mutant(
         id="b19",
         pitfall="the scale of attention left out",
-        module="model",
-        old="F.scaled_dot_product_attention(*self.split(qkv, part), part.cut(allowed), dropout)",
-        new="F.scaled_dot_product_attention(*self.split(qkv, part), part.cut(allowed), dropout, scale=1.0)",
+        module="padding",
+        old="F.scaled_dot_product_attention(*self.heads(qkv), self.allowed, dropout)",
+        new="F.scaled_dot_product_attention(*self.heads(qkv), self.allowed, dropout, scale=1.0)",
         misconception="The scale is a constant, and the weights will learn it.",
         symptom="Attention is too sharp, and real checkpoints give outputs that are only similar.",
         tests=("test_golden_hf_bert", "test_layer_matches_the_formula"),
@@ -634,10 +630,10 @@ ROWS = [
     Mutant(
         id="b20",
         pitfall="a mask of ones and zeros added to the scores",
-        module="model",
-        old="            out = F.scaled_dot_product_attention(*self.split(qkv, part), part.cut(allowed)",
-        new="            mask = None if allowed is None else part.cut(allowed).to(qkv.dtype)\n"
-        "            out = F.scaled_dot_product_attention(*self.split(qkv, part), mask",
+        module="padding",
+        old="        mixed = F.scaled_dot_product_attention(*self.heads(qkv), self.allowed",
+        new="        mask = None if self.allowed is None else self.allowed.to(qkv.dtype)\n"
+        "        mixed = F.scaled_dot_product_attention(*self.heads(qkv), mask",
         misconception="Zero in the mask takes a position out, whatever the mask's type is.",
         symptom="Padding still gets a good part of the attention.",
         tests=("test_golden_hf_bert", "test_padding_is_never_read"),

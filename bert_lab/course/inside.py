@@ -23,12 +23,16 @@ import pytest
 
 import bert_lab
 from bert_lab.course import test_bert
+from bert_lab.course.contract import HOME, source_path
 
 resource = importlib.import_module("resource") if os.name == "posix" else None  # others have no such limits
 MEMORY = 4 * 2**30  # bytes of address space beyond those at the start
 FILE_SIZE = 64 * 2**20  # bytes of any file that is written
-_CHAIN = ("masking", "batches", "packing", "model", "plans", "checkpoint")  # what the contract is made of
-_KEPT = {"bert_lab", "bert_lab.lazy", "bert_lab.rng", "bert_lab.wordpiece", "bert_lab.weightfiles"}
+_CHAIN = ("masking", "batches", "padding", "model", "hf.plan", "checkpoint")  # what the contract is made of
+_KEPT = {
+    "bert_lab",
+    *(f"bert_lab.{name}" for name in ("checks", "fast_masking", "hf", "hf.weights", "rng", "wordpiece")),
+}
 _COURSE_TESTS = Path(test_bert.__file__)
 
 
@@ -131,23 +135,24 @@ def _module_under_test(changed: dict[str, str], control: bool, send) -> ModuleTy
     changed module cannot even be run, each use of a name raises its error.
     """
     made = [stem for stem in _CHAIN if "torch" in sys.modules or stem in ("masking", "batches")]
-    package = Path(bert_lab.__file__).parent
-    sources = {stem: (package / f"{stem}.py").read_text(encoding="utf-8") for stem in made} | changed
+    sources = {stem: source_path(stem).read_text(encoding="utf-8") for stem in made} | changed
     for name in [name for name in sys.modules if name.split(".")[0] == "bert_lab" and name not in _KEPT]:
         del sys.modules[name]
-        vars(bert_lab).pop(name.partition(".")[2], None)
+        parent, _, leaf = name.rpartition(".")
+        vars(sys.modules.get(parent, bert_lab)).pop(leaf, None)
     sys.meta_path.insert(0, _NoCourse)
-    for name, home in bert_lab._HOME.items():
+    for name, home in HOME.items():
         if f"bert_lab.{home}" not in _KEPT:
             vars(bert_lab).pop(name, None)
     bert = ModuleType("bert", "The module under test.")
-    bert.__all__ = list(bert_lab._HOME)
+    bert.__all__ = list(HOME)
     bert.__getattr__ = _broken if control else lambda name: getattr(bert_lab, name)
     for stem in made:
         module = ModuleType(f"bert_lab.{stem}")
-        module.__package__, module.__file__ = "bert_lab", str(package / f"{stem}.py")
+        parent, _, leaf = module.__name__.rpartition(".")
+        module.__package__, module.__file__ = parent, str(source_path(stem))
         sys.modules[module.__name__] = module
-        setattr(bert_lab, stem, module)
+        setattr(sys.modules[parent], leaf, module)
         try:
             exec(compile(sources[stem], module.__file__, "exec"), vars(module))
         except Exception as error:
@@ -171,7 +176,7 @@ class _NoCourse:
 
 
 def _broken(name: str):
-    if name not in bert_lab._HOME:
+    if name not in HOME:
         raise AttributeError(f"module 'bert' has no attribute {name!r}")
 
     def fail(*args, **options):

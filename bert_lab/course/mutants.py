@@ -20,16 +20,16 @@ from unittest import mock
 
 import bert_lab
 
+from .contract import HOME, PACKAGE, source_path
 from .faults import MUTANTS, Mutant
 
-_PACKAGE = Path(bert_lab.__file__).parent
 # A changed module, and the modules that must be made anew because they use it.
 _USERS = {
     "masking": ["masking", "batches"],
     "batches": ["batches"],
-    "packing": ["packing", "model", "checkpoint"],
+    "padding": ["padding", "model", "checkpoint"],
     "model": ["model", "checkpoint"],
-    "plans": ["plans", "checkpoint"],
+    "hf.plan": ["hf.plan", "checkpoint"],
     "checkpoint": ["checkpoint"],
 }
 
@@ -48,7 +48,7 @@ def mutated_source(row: Mutant) -> str:
     loop = reference.partition("def _mask_one_by_one")[2].partition("\ndef ")[0]
     if row.old in loop:
         # The readable loop is the reference. Its twin would hide the fault from a PCG32, so it has to go.
-        source += "\n\n_mask_in_blocks = _mask_one_by_one\n"
+        source += "\n\nmask_in_blocks = _mask_one_by_one\n"
     return source
 
 
@@ -56,7 +56,8 @@ def _changed(row: Mutant, source: str) -> str:
     found = source.count(row.old)
     if found != 1:
         raise ValueError(
-            f"mutant {row.id}: expected its old text in {row.module}.py once, found it {found} times"
+            f"mutant {row.id}: expected its old text in {source_path(row.module).name} once, "
+            f"found it {found} times"
         )
     return source.replace(row.old, row.new)
 
@@ -93,21 +94,19 @@ def load_mutant(id: str) -> ModuleType:
         for name in names:
             module, stem = sys.modules[name], name.partition(".")[2]
             source = mutated_source(row) if stem == row.module else _reference_source(stem)
-            _run(source, module, f"<{stem}.py of {row.id}>")
-            vars(faulty).update(
-                (key, vars(module)[key]) for key, home in bert_lab._HOME.items() if home == stem
-            )
+            _run(source, module, f"<{stem.rpartition('.')[2]}.py of {row.id}>")
+            vars(faulty).update((key, vars(module)[key]) for key, home in HOME.items() if home == stem)
     return faulty
 
 
 def _reference_source(module: str) -> str:
-    return (_PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    return source_path(module).read_text(encoding="utf-8")
 
 
 def _run(source: str, module: ModuleType, filename: str) -> None:
     """Run the source as the body of the module; tracebacks show its lines."""
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    module.__package__ = "bert_lab"
+    module.__package__ = module.__name__.rpartition(".")[0]
     exec(compile(source, filename, "exec"), vars(module))
 
 
@@ -118,8 +117,10 @@ def write_mutant(id: str, folder: Path) -> Path:
     """
     row = mutant(id)
     copy = Path(folder) / "bert_lab"
-    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / f"{row.module}.py").write_text(mutated_source(row), encoding="utf-8")
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    copy.joinpath(source_path(row.module).relative_to(PACKAGE)).write_text(
+        mutated_source(row), encoding="utf-8"
+    )
     return copy
 
 
@@ -144,5 +145,5 @@ def table() -> str:
 
 def _course_tests() -> list[str]:
     """The names of the course tests, in their order; not by importing them, since they need pytest."""
-    source = (_PACKAGE / "course" / "test_bert.py").read_text(encoding="utf-8")
+    source = (PACKAGE / "course" / "test_bert.py").read_text(encoding="utf-8")
     return re.findall(r"^def (test_\w+)", source, re.MULTILINE)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..rng import as_index
+from ..checks import as_index
 from ..wordpiece import write_files
 
 ASSETS = Path(__file__).parents[1] / "assets"

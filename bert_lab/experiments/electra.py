@@ -27,16 +27,16 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from ..corpus import Corpus, manual_corpus
-from ..electra import Corrupted, Electra, taught
-from ..fitting import fit
+from ..beyond.electra import Corrupted, Electra, taught
+from ..data.corpus import Corpus, manual_corpus
+from ..data.tasks import WINDOW, Task, cuts, manual_tasks
 from ..masking import IGNORE
 from ..model import BertEncoder, BertForMLM
-from ..packing import BATCH
-from ..pretrain import Plan, batches_of
+from ..padding import BATCH
 from ..rng import PCG32
-from ..shipped import manual_bert
-from ..tasks import WINDOW, Task, cuts, manual_tasks
+from ..training.fitting import fit
+from ..training.pretrain import Plan, batches_of
+from ..training.shipped import manual_bert
 from .base import Comparison, as_seeds, made_here
 from .heads import train_on
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from ..fitting import fit
-from ..heads import BertForSequenceClassification, BertForTokenClassification
+from ..beyond.heads import BertForSequenceClassification, BertForTokenClassification
+from ..data.tasks import Task, manual_tasks
 from ..model import BertEncoder
 from ..rng import PCG32
-from ..shipped import manual_bert
-from ..tasks import Task, manual_tasks
+from ..training.fitting import fit
+from ..training.shipped import manual_bert
 from .base import Comparison, as_seeds, made_here
 
 DEFAULTS = {"steps": 150}

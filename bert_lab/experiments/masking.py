@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..corpus import MAX_LEN, Corpus, manual_corpus
-from ..datasets import MLMDataset
-from ..fitting import fit_mlm
-from ..ladder import bert_guesses, blanks_of
+from ..checks import as_index
+from ..data.corpus import MAX_LEN, Corpus, manual_corpus
+from ..data.datasets import MLMDataset
 from ..model import BertConfig, BertForMLM
-from ..pretrain import SIZES, Batches
-from ..rng import PCG32, as_index
+from ..rng import PCG32
+from ..training.fitting import fit_mlm
+from ..training.pretrain import SIZES, Batches
+from ..training.readers import bert_guesses, blanks_of
 from .base import Comparison, as_seeds, made_here
 
 DEFAULTS = {"steps": 2000, "passages": 1000}

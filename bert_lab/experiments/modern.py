@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 
-from ..corpus import MAX_LEN, Corpus, manual_corpus
-from ..fitting import fit_mlm
-from ..ladder import Blanks, bert_guesses, blanks_of
+from ..beyond.modern import ModernConfig, ModernForMLM, parameters_of, work
+from ..data.corpus import MAX_LEN, Corpus, manual_corpus
 from ..model import BertConfig
-from ..modern import ModernConfig, ModernForMLM, parameters_of, work
-from ..pretrain import Plan, batches_of, held_out_score
 from ..rng import PCG32
+from ..training.fitting import fit_mlm
+from ..training.pretrain import Plan, batches_of, held_out_score
+from ..training.readers import Blanks, bert_guesses, blanks_of
 from .base import Comparison, as_seeds, made_here
 
 DEFAULTS = {"steps": 800}

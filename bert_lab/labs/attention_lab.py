@@ -5,9 +5,9 @@ import html
 import numpy as np
 import traitlets
 
-from bert_lab.attention_view import BOTH, CAUSAL, MOST, as_shown, look
+from bert_lab.checks import as_index
+from bert_lab.labs.attention_data import BOTH, CAUSAL, MOST, as_shown, look
 from bert_lab.labs.front import FrontLab, Setting
-from bert_lab.rng import as_index
 
 MOST_PADDING = 8
 
@@ -73,7 +73,7 @@ class AttentionLab(FrontLab):
         if (model is None) != (tok is None):
             raise ValueError("model and tok: expected both or neither, got one of them")
         if model is None:
-            from bert_lab.shipped import manual_bert
+            from bert_lab.training.shipped import manual_bert
 
             model, tok = manual_bert()
         self.model, self.tok = model, tok

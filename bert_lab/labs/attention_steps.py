@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 import numpy as np
 
+from bert_lab.checks import as_index
+from bert_lab.figures.palette import BLUE
 from bert_lab.labs.base import Lab
-from bert_lab.palette import BLUE
-from bert_lab.rng import as_index
 
 WORDS = ("the", "cat", "sat")
 QUERIES = {"the": (0, 2, 0, 0), "cat": (0, 0, 6, 0), "sat": (0, 1, 1, 1)}  # in units of ln 2

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import ipywidgets as widgets
 
-from bert_lab.palette import BLUE, GREEN, SKY, VERMILLION
+from bert_lab.figures.palette import BLUE, GREEN, SKY, VERMILLION
 
 # JupyterLab takes plain keys for itself while the focus is in an output, unless the focused element has the
 # attribute below; Shift+Enter and the like still reach it. Arrow keys move among radio buttons of one name.

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from bert_lab.batches import mlm_batch
-from bert_lab.figures import BookFigure
+from bert_lab.figures.base import BookFigure
+from bert_lab.figures.palette import BLACK, FATES, GREY
 from bert_lab.labs.base import Lab
 from bert_lab.labs.strip import fates_of
 from bert_lab.masking import IGNORE
-from bert_lab.palette import BLACK, FATES, GREY
 from bert_lab.rng import PCG32
 from bert_lab.wordpiece import WordPieceTokenizer, book_tokenizer, special_ids
 

@@ -5,9 +5,9 @@ import re
 
 import ipywidgets as widgets
 
+from bert_lab.figures.palette import BLUE
 from bert_lab.labs.base import Lab
 from bert_lab.model import fill_mask
-from bert_lab.palette import BLUE
 
 BLANK = "[MASK]"
 TEXT = "The [MASK] statement is used to import modules."

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bert_lab import figures
 from bert_lab.labs.base import Lab, bad, good
-from bert_lab.packing import BATCH, Rows
+from bert_lab.padding import BATCH, Unpadded
 
 LIMIT = 1e-5  # above the rounding of float32 in a model of this size, below what any fault leaves
 
@@ -83,7 +83,7 @@ def climb(theirs: nn.Module, bert, config, batch: dict) -> Climb:
             parts[part] = our_name.rpartition(".")[0]
     batch = {name: torch.as_tensor(array) for name, array in batch.items()}
     real = batch["attention_mask"].bool()  # [B, T]
-    rows = Rows(real)  # the order in which our parts see the real positions
+    positions = Unpadded(real)  # the order in which our parts see the real positions
     for model in (theirs, ours):
         model.zero_grad()
     with _outputs(theirs, parts) as their_outputs:
@@ -94,7 +94,7 @@ def climb(theirs: nn.Module, bert, config, batch: dict) -> Climb:
     result.loss.backward()
     loss.backward()
     forward = {
-        _rung(our_part): _distance(rows.pack(their_outputs[part]), our_outputs.get(our_part))
+        _rung(our_part): _distance(positions.take(their_outputs[part]), our_outputs.get(our_part))
         for part, our_part in parts.items()
     }
     forward["logits"] = _distance(result.logits[real], logits[real])

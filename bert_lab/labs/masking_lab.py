@@ -5,12 +5,13 @@ import html
 import numpy as np
 import traitlets
 
+from bert_lab.checks import as_split
 from bert_lab.labs.base import bad, good
 from bert_lab.labs.front import FrontLab, Setting
 from bert_lab.labs.strip import Strip, fates_of
-from bert_lab.masking import as_split, mlm_mask
-from bert_lab.rates import chi_square, count_shown, exact_shares, pick_band, power
-from bert_lab.recipes import WRONG
+from bert_lab.masking import mlm_mask
+from bert_lab.measuring.rates import chi_square, count_shown, exact_shares, pick_band, power
+from bert_lab.measuring.recipes import WRONG
 from bert_lab.rng import PCG32
 
 SENTENCE = "the cat sat by the door and waited for the rain to stop but the rain did not stop ."

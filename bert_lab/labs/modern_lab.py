@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import ipywidgets as widgets
 
+from bert_lab.beyond.modern import CHANGES, ModernConfig, modern_config, parameters_of, work_of
+from bert_lab.figures.palette import BLUE, GREY
 from bert_lab.labs.base import Lab
 from bert_lab.model import BertConfig
-from bert_lab.modern import CHANGES, ModernConfig, modern_config, parameters_of, work_of
-from bert_lab.palette import BLUE, GREY
 
 SIZES = {
     "base, 12 layers x 768": BertConfig(30522),

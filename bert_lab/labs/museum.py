@@ -16,7 +16,7 @@ import torch
 import bert_lab
 from bert_lab.course.mutants import load_mutant
 from bert_lab.labs.base import inline_text
-from bert_lab.rates import count_shown
+from bert_lab.measuring.rates import count_shown
 from bert_lab.rng import PCG32, ScriptedDraws, normal_init
 from bert_lab.wordpiece import WordPieceTokenizer
 

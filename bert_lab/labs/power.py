@@ -8,8 +8,8 @@ import numpy as np
 from bert_lab import figures
 from bert_lab.labs.base import Lab
 from bert_lab.masking import BERT_SPLIT
-from bert_lab.rates import exact_shares, power, power_curve, required_picks, tokens_for
-from bert_lab.recipes import WRONG
+from bert_lab.measuring.rates import exact_shares, power, power_curve, required_picks, tokens_for
+from bert_lab.measuring.recipes import WRONG
 
 VOCAB = 30522  # of BERT's English uncased vocabulary
 PICKS = np.unique(np.geomspace(10, 1e6, 101).round().astype(np.int64))  # where the curves are computed

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Sequence
 
-from bert_lab.palette import BLUE, FATES
+from bert_lab.figures.palette import BLUE, FATES
 
 PENDING = "."  # a position that masking has not come to yet
 CHOSEN = "?"  # picked, and what will be shown there is not drawn yet

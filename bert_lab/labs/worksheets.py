@@ -2,10 +2,11 @@
 
 import html
 
+from bert_lab.checks import as_index
 from bert_lab.labs.microscope import trace
 from bert_lab.labs.strip import fates_of
 from bert_lab.masking import mlm_mask
-from bert_lab.rng import PCG32, as_index
+from bert_lab.rng import PCG32
 
 # The vocabulary of the examples worked by hand: V = 40.
 _PIECES = """

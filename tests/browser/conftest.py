@@ -9,7 +9,7 @@ from chromium import FLAGS, NAMES, find_chromium
 from driving import LAST, SECONDS, Lab, Notebook, Site, build_book, code_cells, write_notebook
 from playwright.sync_api import expect, sync_playwright
 
-from bert_lab.copying import copy_book
+from bert_lab.cli.copy_book import copy_book
 
 expect.set_options(timeout=SECONDS * 1000)
 

@@ -8,9 +8,9 @@ from driving import Lab, letters, live_lab, plain, slide, until, words, words_in
 from playwright.sync_api import expect
 
 from bert_lab import PCG32, labs, mlm_mask
-from bert_lab.copying import copy_book
+from bert_lab.cli.copy_book import copy_book
 from bert_lab.labs.base import inline_text
-from bert_lab.shipped import manual_bert
+from bert_lab.training.shipped import manual_bert
 
 
 def shown_by(lab) -> list[str]:

@@ -1,0 +1,355 @@
+"""ELECTRA: a small generator fills blanks by chance; the encoder learns to tell which pieces were replaced.
+
+The generator is a small `BertForMLM`. Pieces that are drawn from its predictions are put into the blanks, and
+the discriminator says at every position whether the piece that stands there was replaced. So it learns from
+all real positions, not from the blanks alone. Afterwards the generator is thrown away.
+
+Shapes: B batch, T positions, N real ones, M blanks, d model width, e width of the tables, V vocabulary.
+Source: Clark et al. 2020, "ELECTRA: Pre-training Text Encoders as Discriminators Rather Than Generators".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .. import checkpoint
+from ..checks import as_index, as_real, check_config
+from ..hf.plan import Fields, Names, load_into, wants_of
+from ..hf.weights import Problem
+from ..masking import IGNORE
+from ..model import BertConfig, BertEncoder, BertForMLM, linear, table
+from ..padding import BATCH, TokenBatch, mean_cross_entropy
+from ..rng import PCG32
+
+WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 2 and appendix A
+
+
+# ---- the discriminator
+
+
+@dataclass
+class ElectraConfig(BertConfig):
+    """The sizes of a discriminator whose tables may be narrower than its layers.
+
+    d_embedding: the width e of the tables, >= 1; d_model where none is given. The other fields and the errors
+    are those of `BertConfig`.
+    """
+
+    d_embedding: int | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        width = self.d_model if self.d_embedding is None else self.d_embedding
+        self.d_embedding = as_index(width, "d_embedding", 1, 2**31)
+
+
+class ElectraEncoder(BertEncoder):
+    """A `BertEncoder` whose tables have width e: where e is not d, `project` takes their normed sum to d.
+
+    Weights are drawn from `rng` (or PCG32(0)) in the order of the parameters: tables, projection, layers.
+    """
+
+    config_class = ElectraConfig
+
+    def make_embeddings(self, config: ElectraConfig, rng: PCG32) -> None:
+        e, d = config.d_embedding, config.d_model
+        self.word, self.position = table(config.vocab, e, rng), table(config.max_len, e, rng)
+        self.token_type = table(config.type_vocab, e, rng)
+        self.norm = nn.LayerNorm(e, config.ln_eps)
+        self.project = nn.Identity() if e == d else linear(e, d, rng)
+
+    def embed(self, batch: TokenBatch) -> Tensor:
+        """As in `BertEncoder`, and projected: [N, d]"""
+        return self.project(super().embed(batch))
+
+
+class ElectraDiscriminator(nn.Module):
+    """The encoder with the head that judges each position: w GELU(W h + b) + c, one number.
+
+    `config` is a `BertConfig`, for a `BertEncoder`, or an `ElectraConfig`, for an `ElectraEncoder`. Weights
+    are drawn as in `BertLayer`.
+    """
+
+    def __init__(self, config: BertConfig, rng: PCG32 | None = None):
+        super().__init__()
+        check_config(config, BertConfig)
+        self.config, rng = config, rng or PCG32(0)
+        self.encoder = (ElectraEncoder if isinstance(config, ElectraConfig) else BertEncoder)(config, rng)
+        self.transform = linear(config.d_model, config.d_model, rng)
+        self.prediction = linear(config.d_model, 1, rng)
+
+    def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
+        """`(logits, loss)`: logits [B, T], above 0 where a piece looks replaced, 0 at padding.
+
+        Args:
+            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`.
+            labels: integers [B, T]: 1 where the piece was replaced, 0 where it is the text's, -100 where
+                nothing is asked, as at padding. The loss is the mean binary cross-entropy, in nats, over
+                those that are not -100; 0.0 when there is none; None without labels.
+
+        Raises as `BertForMLM.forward` does.
+
+        Source: Clark et al. 2020, section 2, the loss of the discriminator.
+        """
+        batch = self.encoder.batch_of(ids, token_type_ids, attn_mask)
+        h = self.encoder.read(batch)  # [N, d]
+        logits = self.prediction(F.gelu(self.transform(h))).squeeze(-1)  # [N]
+        if labels is None:
+            return batch.put_back(logits), None
+        at, targets = batch.labelled(labels, 2)
+        asked = logits[at]  # [M]
+        loss = F.binary_cross_entropy_with_logits(asked, targets.to(asked.dtype), reduction="sum")
+        return batch.put_back(logits), loss / max(1, len(targets))
+
+
+# ---- the pair
+
+
+def sample_replacements(logits: Tensor, rng) -> Tensor:
+    """One id for each row of logits [M, V], drawn from its softmax: int64 [M].
+
+    Row by row one `rng.uniform()` u, and the smallest id whose cumulative probability exceeds u, as
+    `sample_categorical` has it. Probabilities and their sums are of float64.
+
+    Raises TypeError for logits that are no floating-point tensor, and for a generator without uniform();
+    ValueError for another shape, and for logits without a softmax (NaN). Nothing is drawn then.
+
+    Source: Clark et al. 2020, section 2, the distribution of the generator; the course text, section 2.2.
+    """
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        told = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise TypeError(f"logits: expected a tensor of floating-point numbers, got {told}")
+    if logits.dim() != 2 or not logits.shape[1]:
+        raise ValueError(f"logits: expected [M, V] with V >= 1, got {list(logits.shape)}")
+    if isinstance(rng, type) or not callable(getattr(rng, "uniform", None)):
+        raise TypeError(f"rng: expected a generator with uniform(), such as PCG32(42), got {rng!r}")
+    p = logits.detach().double().softmax(-1).cpu().numpy()
+    if np.isnan(p).any():
+        raise ValueError("logits: expected numbers with a softmax, got NaN, infinity or -infinity alone")
+    m, v = p.shape
+    # A PCG32's own draws come in a block; a subclass may have changed them, and is asked one by one.
+    u = rng.block(m) * 2.0**-32 if type(rng) is PCG32 else np.array([rng.uniform() for _ in range(m)])
+    found = (p.cumsum(1) <= u[:, None]).sum(1)
+    last = v - 1 - (p[:, ::-1] > 0).argmax(1)  # the last id that can be drawn, should rounding leave a gap
+    return torch.from_numpy(np.minimum(found, last)).to(logits.device)
+
+
+def smaller(config: BertConfig) -> BertConfig:
+    """The generator's sizes for a discriminator's: half the layers, a quarter of the feed-forward's width.
+
+    It is as wide as the tables, which the two share. The paper's generators have a quarter to a half of the
+    discriminator's size and are narrower, with a projection after the tables.
+
+    Source: Clark et al. 2020, section 3.2.
+    """
+    width = _table_width(config)
+    return BertConfig(
+        config.vocab,
+        config.max_len,
+        d_model=width,
+        n_heads=math.gcd(config.n_heads, width),
+        n_layers=max(1, config.n_layers // 2),
+        d_ff=max(1, config.d_ff // 4),
+        type_vocab=config.type_vocab,
+        dropout=config.dropout,
+        ln_eps=config.ln_eps,
+    )
+
+
+def _table_width(config: BertConfig) -> int:
+    check_config(config, BertConfig)
+    return config.d_embedding if isinstance(config, ElectraConfig) else config.d_model
+
+
+class Corrupted(NamedTuple):
+    """A batch with the generator's guesses in its blanks.
+
+    inputs: ids with the blanks, int64 [B, T]. blanks: where they are, bool [B, T]. sampled: the ids drawn for
+    them, [M], in reading order. ids: with those in place, [B, T]. replaced: 1 where `ids` differs from the
+    text, 0 at other real positions, -100 at padding, [B, T]. generator_loss: the generator's mean
+    cross-entropy at the blanks, in nats.
+    """
+
+    inputs: Tensor
+    blanks: Tensor
+    sampled: Tensor
+    ids: Tensor
+    replaced: Tensor
+    generator_loss: Tensor
+
+
+class Losses(NamedTuple):
+    """In nats: `total` is `generator` plus the weight times `discriminator`. Scalars."""
+
+    total: Tensor
+    generator: Tensor
+    discriminator: Tensor
+
+
+class Electra(nn.Module):
+    """Generator and discriminator, with the same three tables: word, position and token type.
+
+    Both losses send gradients into the tables. No gradient goes from the discriminator to the generator any
+    other way: it cannot pass through the drawing of pieces, and the generator is not trained to deceive.
+
+    Args:
+        config: the discriminator's sizes; see `ElectraDiscriminator`.
+        generator: the generator's sizes, by default `smaller(config)`. Its width is that of the tables.
+        rng: weights are drawn from it (or PCG32(0)): the discriminator's, then the generator's.
+        weight: of the discriminator's loss, finite and >= 0.
+
+    Raises TypeError or ValueError for sizes that do not belong together, or another weight.
+
+    Source: Clark et al. 2020, section 2; section 3.2 for the shared tables.
+    """
+
+    def __init__(
+        self,
+        config: BertConfig,
+        generator: BertConfig | None = None,
+        rng: PCG32 | None = None,
+        *,
+        weight: float = WEIGHT,
+    ):
+        super().__init__()
+        self.weight, rng = as_real(weight, "weight"), rng or PCG32(0)
+        if not 0 <= self.weight < math.inf:
+            raise ValueError(f"weight: expected a finite number >= 0, got {self.weight}")
+        generator, width = smaller(config) if generator is None else generator, _table_width(config)
+        check_config(generator, BertConfig)
+        tables = {"vocab": config.vocab, "max_len": config.max_len, "type_vocab": config.type_vocab}
+        for name, size in {**tables, "d_model": width, "d_embedding": width}.items():
+            if (got := getattr(generator, name, size)) != size:
+                raise ValueError(f"generator: expected {name} {size}, that of the tables, got {got}")
+        self.discriminator = ElectraDiscriminator(config, rng)
+        self.generator = BertForMLM(generator, rng)
+        for name in ("word", "position", "token_type"):
+            setattr(self.generator.encoder, name, getattr(self.discriminator.encoder, name))
+
+    def corrupt(self, batch: Mapping, rng) -> Corrupted:
+        """Put a piece that is drawn from the generator's prediction into each blank of a masked batch.
+
+        Blanks are visited in reading order, row by row, with one `rng.uniform()` each. A piece that happens
+        to be the text's counts as the text's.
+
+        Args:
+            batch: input_ids, labels and, where there are any, token_type_ids and attention_mask: integers
+                [B, T], such as `MLMCollator` gives. A label that is not -100 marks a blank and says what
+                stands there in the text. ELECTRA hides every blank: mask with the split (1, 0, 0).
+            rng: a `PCG32`, or anything with `uniform()`.
+
+        Raises as `BertForMLM.forward` and `sample_replacements` do; ValueError for a batch without its parts.
+        """
+        missing = [name for name in (BATCH[0], BATCH[-1]) if name not in _mapping(batch)]
+        if missing:
+            raise ValueError(f"batch: expected input_ids and labels, got none called {', '.join(missing)}")
+        inputs, types, attn_mask, labels = map(batch.get, BATCH)
+        encoder = self.generator.encoder
+        tokens = encoder.batch_of(inputs, types, attn_mask)
+        at, originals = tokens.labelled(labels, encoder.config.vocab)
+        logits = self.generator.head(encoder.read(tokens, at))  # [M, V]
+        real, shape = tokens.real, tokens.shape
+        position = torch.arange(real.numel(), device=real.device).view(shape)
+        where = tokens.take(position)[at]  # the blanks, in the order of the unpadded positions
+        order = where.argsort()
+        where = where[order]
+        sampled = sample_replacements(logits[order], rng)
+        inputs = torch.as_tensor(inputs, device=real.device).long()
+        blanks = torch.zeros_like(real).flatten().index_fill(0, where, True).view(shape)
+        ids = inputs.flatten().index_copy(0, where, sampled).view(shape)
+        text = inputs.flatten().index_copy(0, where, originals[order]).view(shape)
+        replaced = (ids != text).long().masked_fill(~real, IGNORE)
+        return Corrupted(inputs, blanks, sampled, ids, replaced, mean_cross_entropy(logits, originals))
+
+    def step(self, batch: Mapping, rng) -> Losses:
+        """Corrupt a masked batch and judge it: the losses. Arguments and errors are those of `corrupt`."""
+        return self.judge(batch, self.corrupt(batch, rng))
+
+    def judge(self, batch: Mapping, corrupted: Corrupted) -> Losses:
+        """The losses of a batch that `corrupt` has corrupted."""
+        _, types, attn_mask, _ = map(batch.get, BATCH)
+        _, loss = self.discriminator(corrupted.ids, types, attn_mask, corrupted.replaced)
+        return Losses(corrupted.generator_loss + self.weight * loss, corrupted.generator_loss, loss)
+
+
+def _mapping(batch) -> Mapping:
+    if not isinstance(batch, Mapping):
+        raise TypeError(f"batch: expected a mapping from names to arrays, got {type(batch).__name__}")
+    return batch
+
+
+def taught(model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[int, int]:
+    """`(positions that the loss sends a gradient to, real positions)`, counted where the head begins.
+
+    model: a `BertForMLM` or an `ElectraDiscriminator`. The other arguments and the errors are those of its
+    forward. No parameter's gradient changes.
+
+    Source: Clark et al. 2020, section 3.5, where a loss at the blanks alone and one everywhere meet.
+    """
+    if not isinstance(model, (BertForMLM, ElectraDiscriminator)):
+        kind = type(model).__name__
+        raise TypeError(f"model: expected a BertForMLM or an ElectraDiscriminator, got {kind}")
+    seen = []
+    with torch.enable_grad(), model.transform.register_forward_hook(lambda *call: seen.append(call[-1])):
+        _, loss = model(ids, token_type_ids, attn_mask, labels)
+    if loss is None:
+        raise ValueError("labels: expected integers [B, T], got none")
+    (gradient,) = torch.autograd.grad(loss, seen)  # [N, d]
+    return int(gradient.any(-1).sum()), len(gradient)
+
+
+# ---- checkpoints
+
+
+def load_hf_electra(model: ElectraDiscriminator, sd: Mapping) -> None:
+    """Copy the state dict of a `transformers.ElectraForPreTraining` into a model: all of it, or nothing.
+
+    Values are cast to the model's dtype and copied in place; the encoder's names may lack their `electra.`.
+
+    Raises TypeError for another kind of model or no mapping; CheckpointError, a ValueError, that lists all
+    that does not fit, as in `load_hf_bert`. The model is then as it was.
+    """
+    load_into(model, sd, hf_names(model))
+
+
+def hf_names(model: ElectraDiscriminator) -> Names:
+    """How a discriminator is written in checkpoints."""
+    if not isinstance(model, ElectraDiscriminator):
+        raise TypeError(f"model: expected an ElectraDiscriminator, got {type(model).__name__}")
+    table = {
+        **checkpoint.encoder_table("encoder.", "electra."),
+        "encoder.project": "electra.embeddings_project",
+        "transform": "discriminator_predictions.dense",
+        "prediction": "discriminator_predictions.dense_prediction",
+    }
+    return checkpoint.relative_names("ElectraDiscriminator", wants_of(model, table), "electra.")
+
+
+def config_from_hf(
+    content: Mapping, dropout: float | None = None
+) -> tuple[ElectraConfig | None, list[Problem]]:
+    """An `ElectraConfig` from the content of a discriminator's config.json, or all in it that is not ours.
+
+    dropout: instead of the config's two, which must agree.
+    """
+    config, problems = checkpoint.config_from_hf(content, dropout, model_type="electra")
+    fields = Fields(content)
+    why = ", the discriminator: a generator has done its work when the pair is trained, and is not loaded"
+    fields.fixed("architectures", (["ElectraForPreTraining"], None), why)
+    d_embedding = fields.size("embedding_size")
+    problems = [*problems, *fields.problems]
+    return (None if problems else ElectraConfig(**vars(config), d_embedding=d_embedding)), problems
+
+
+def config_to_hf(model: ElectraDiscriminator, architecture: str) -> dict:
+    """The content of a config.json for a discriminator, from which `transformers` makes the same one."""
+    width = _table_width(model.config)
+    return {**checkpoint.hf_config(model, architecture, "electra"), "embedding_size": width}
