@@ -128,7 +128,7 @@ class BertLayer(nn.Module):
 class BertEncoder(nn.Module):
     """Embeddings and L layers: each position comes to know all others. Its weights: as in `BertLayer`."""
 
-    config_class: type = BertConfig
+    config_class = BertConfig
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()
@@ -183,7 +183,7 @@ class BertForMLM(nn.Module):
     The decoder is the word table itself (tied); only its bias is new. Weights are drawn as in `BertLayer`.
     """
 
-    encoder_class: type[BertEncoder] = BertEncoder
+    encoder_class = BertEncoder
 
     def __init__(self, config: BertConfig, rng: PCG32 | None = None):
         super().__init__()

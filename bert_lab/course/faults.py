@@ -231,8 +231,8 @@ ROWS = [
         pitfall="a causal mask copied from GPT",
         module="padding",
         old="        super().__init__(torch.tensor(real, device=device), allowed)\n",
-        new="        causal = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()\n"
-        "        super().__init__(torch.tensor(real, device=device), causal)\n",
+        new="        allowed = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()\n"
+        "        super().__init__(torch.tensor(real, device=device), allowed)\n",
         misconception="Attention needs a triangular mask, or it would see the answer.",
         symptom="The encoder reads in one direction: the first position knows nothing of the last.",
         tests=("test_golden_hf_bert", "test_layer_matches_the_formula", "test_reads_both_directions"),
@@ -446,8 +446,8 @@ ROWS = [
         id="b10",
         pitfall="-1 instead of -100 where nothing is predicted",
         module="masking",
-        old="IGNORE = -100  #",
-        new="IGNORE = -1  #",
+        old="    labels = np.full_like(ids, IGNORE)\n",
+        new="    labels = np.full_like(ids, -1)\n",
         misconception="Any negative number says that there is no label.",
         symptom="A loss that ignores -100 takes -1 for a label: an error, or every position counts.",
         tests=(

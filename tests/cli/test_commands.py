@@ -310,7 +310,8 @@ def test_the_command_itself_returns_the_exit_code(tmp_path):
 
 def test_a_reader_who_has_enough_is_no_error(tmp_path):
     """`bert-lab mutants | head -1`: no traceback, no message."""
-    command = [sys.executable, "-c", "import sys; from bert_lab.cli import main; sys.exit(main(['mutants']))"]
+    code = "import sys; from bert_lab.cli.app import main; sys.exit(main(['mutants']))"
+    command = [sys.executable, "-c", code]
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
         command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, text=False

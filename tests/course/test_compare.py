@@ -8,7 +8,7 @@ from course_filling import filled, filled_folder
 from bert_lab.course.compare import differences
 from bert_lab.course.handout import PARTS, start
 
-LAYER = ["BertLayer", "BertLayer.__init__", "BertLayer.forward", "BertLayer.packed"]
+LAYER = ["BertLayer", "BertLayer.__init__", "BertLayer.forward", "BertLayer.unpadded"]
 
 
 def compared(tmp_path, text) -> dict[str, str]:
@@ -47,12 +47,13 @@ def test_of_a_part_the_rest_is_missing(tmp_path):
 
 def test_one_changed_line_stands_under_its_method(tmp_path):
     found = compared(tmp_path, edited("F.gelu(self.ff_in(h))", 'F.gelu(self.ff_in(h), approximate="tanh")'))
-    assert changed(found) == ["BertLayer.packed"]
-    diff = found["BertLayer.packed"]
+    assert changed(found) == ["BertLayer.unpadded"]
+    diff = found["BertLayer.unpadded"]
     assert diff.startswith("--- your bert.py\n+++ the reference\n@@ ") and diff.endswith("\n")
     assert [line for line in diff.split("\n")[3:] if line.startswith(("+", "-"))] == [
-        '-    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h), approximate="tanh"))))',
-        "+    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))",
+        "-    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h), "
+        'approximate="tanh"))))  # [M, d]',
+        "+    return self.ff_norm(h + self.drop(self.ff_out(F.gelu(self.ff_in(h)))))  # [M, d]",
     ]
 
 
@@ -110,14 +111,14 @@ def test_docstrings_that_share_their_line_with_code_are_kept_with_it(tmp_path):
 
 def test_methods_of_one_side_are_said(tmp_path):
     text = filled()
-    packed = text.index("    def packed(")
-    without = text[:packed] + text[text.index("\n\nclass BertEncoder") :]
+    unpadded = text.index("    def unpadded(")
+    without = text[:unpadded] + text[text.index("\n\nclass BertEncoder") :]
     found = compared(tmp_path, without)
-    assert changed(found) == ["BertLayer.packed"]
-    assert found["BertLayer.packed"].startswith(
-        "BertLayer.packed is not in your bert.py.\n--- your bert.py\n+++ the reference\n"
+    assert changed(found) == ["BertLayer.unpadded"]
+    assert found["BertLayer.unpadded"].startswith(
+        "BertLayer.unpadded is not in your bert.py.\n--- your bert.py\n+++ the reference\n"
     )
-    assert "+def packed(self" in found["BertLayer.packed"]
+    assert "+def unpadded(self" in found["BertLayer.unpadded"]
     more = edited(
         "\n\nclass BertEncoder",
         "\n    @property\n    def width(self):\n        return 1\n\n\nclass BertEncoder",

@@ -86,7 +86,7 @@ def test_the_manual_brings_its_topics_the_library_and_what_is_written_in_c(manua
 
 
 def test_the_manual_is_the_same_in_another_process(manual):
-    code = "from bert_lab.corpus import manual_corpus; print(manual_corpus().fingerprint)"
+    code = "from bert_lab.data.corpus import manual_corpus; print(manual_corpus().fingerprint)"
     # Other modules are loaded there, and hashes are seeded otherwise.
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == corpus_of(manual, TOK).fingerprint
@@ -145,7 +145,7 @@ def test_a_vocabulary_too_large_for_the_text_names_what_there_is(tmp_path):
 def test_the_same_files_give_the_same_vocabulary_in_every_process(tmp_path, manual):
     path = tmp_path / "a.txt"
     path.write_text(max(manual, key=len), encoding="utf-8")
-    code = f"from bert_lab.corpus import *; print(corpus_of_files([{str(path)!r}], 700).fingerprint)"
+    code = f"from bert_lab.data.corpus import *; print(corpus_of_files([{str(path)!r}], 700).fingerprint)"
     found = {
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         for _ in range(3)

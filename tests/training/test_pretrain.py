@@ -289,7 +289,7 @@ def test_a_finished_run_is_not_run_again(unbroken, monkeypatch):
 KILLED = """
 import sys
 import torch
-from bert_lab.pretrain import pretrain
+from bert_lab.training.pretrain import pretrain
 sys.path.insert(0, sys.argv[1])
 from test_pretrain import CORPUS, LONG
 torch.set_num_threads(1)
@@ -362,7 +362,7 @@ def test_a_full_disk_leaves_the_state_that_was_saved_before(unbroken, tmp_path, 
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("bert_lab.weightfiles.save_file", full)
+        patched.setattr("bert_lab.hf.weights.save_file", full)
         with pytest.raises(OSError, match="No space left"):
             pretrain(PLAN, CORPUS, tmp_path / "run", save_seconds=0)
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["training.safetensors"]

@@ -1,4 +1,4 @@
-// What shares a masking routine must show, as bert_lab/rates.py has it, and numbers written as Python writes them.
+// What shares a masking routine must show, as bert_lab/measuring/rates.py has it, and numbers written as Python writes them.
 
 /** `x` with so many digits after the point, as Python's f"{x:.4f}": a tie goes to the even digit. */
 export function fixed(x, places) {
