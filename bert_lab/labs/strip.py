@@ -93,7 +93,7 @@ def token_strip(
     """HTML of a strip: a box a token, coloured and lettered by its fate, with a legend; it wraps when it is
     long.
 
-    tokens, fates, shown: one text each a position. A fate is a letter of `bert_lab.palette.FATES`, or "." for
+    tokens, fates, shown: one text each a position. A fate is a letter of `figures.palette.FATES`, or "." for
     a position not visited yet; shown is what the model sees (by default the tokens themselves), printed at
     picked positions. at: the position to frame, or None. Raises ValueError if the lengths differ or a fate is
     unknown.
@@ -102,7 +102,7 @@ def token_strip(
 
 
 def fates_of(ids, special_mask, inputs, labels, mask_id: int) -> list[str]:
-    """The letter of `bert_lab.palette.FATES` for each position of one row, [T] each, read off what masking
+    """The letter of `figures.palette.FATES` for each position of one row, [T] each, read off what masking
     returned.
 
     A random draw that happens to hit [MASK] or the token itself is lettered by what it shows, M or K: the
