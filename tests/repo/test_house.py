@@ -375,3 +375,23 @@ def test_what_the_readme_tells_to_look_for_is_there():
             assert re.search(
                 rf"^ *(def |class )?{part}\b", (ROOT / link).read_text(encoding="utf-8"), re.MULTILINE
             ), name
+
+
+# ---- the wheel
+
+
+WHEEL = """
+from setuptools import Distribution
+dist = Distribution({"script_name": "setup.py"})
+dist.parse_config_files()
+build = dist.get_command_obj("build_py")
+build.ensure_finalized()
+print(*build.get_outputs(include_bytecode=False), sep="\\n")
+"""
+
+
+def test_the_wheel_holds_the_package_with_its_types_and_data_and_nothing_else():
+    run = subprocess.run([sys.executable, "-c", WHEEL], cwd=ROOT, capture_output=True, text=True, check=True)
+    packed = {Path(line).relative_to("build/lib").as_posix() for line in run.stdout.splitlines()}
+    assert packed == {path.relative_to(ROOT).as_posix() for path in tracked() if path.is_relative_to(PACKAGE)}
+    assert {"bert_lab/py.typed", "bert_lab/__init__.pyi", "bert_lab/labs/__init__.pyi"} <= packed
