@@ -46,7 +46,7 @@ $(shell rm -f $(READER) $(TEST) $(BOOK))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-browser screenshots notebooks book lint bench clean
+.PHONY: help setup lab check test test-browser screenshots notebooks book lint mutate bench clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -60,6 +60,9 @@ lab: $(READER) ## open the book in JupyterLab (PORT=8888; DIR=notebooks; BROWSER
 		--LabApp.extension_manager=readonly --LabApp.news_url=None \
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 		$(if $(filter none,$(BROWSER)),--no-browser)
+
+check: lint ## lint, and the quick tests of the files that changed: under a minute
+	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadfile -m "not slow" $$($(PY) tests/repo/changed.py)
 
 test: $(TEST) ## run every test, the chapters under strict nbval included
 	@$(PY) -m pytest --numprocesses $(JOBS) --dist loadfile --cov --cov-report term
@@ -80,15 +83,21 @@ book: $(BOOK) ## build the book as a site: notebooks/_build/html/index.html
 	@$(PY) -m sphinx -W --keep-going -q -j auto -d notebooks/_build/doctrees notebooks notebooks/_build/html
 	@echo "Open notebooks/_build/html/index.html. The folder needs no network, on any disk or web server."
 
-lint: $(TEST) ## check the style of the code and of the chapters' code cells
+lint: $(TEST) ## check the style of code and chapters, who imports whom, and the types of the core
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
+	@$(dir $(PY))lint-imports --no-cache --no-logo
+	@$(PY) -m mypy
+
+mutate: $(TEST) ## change the core and the figures, one edit at a time, and see a test fail for each
+	@$(PY) tests/repo/mutate.py
 
 bench: $(TEST) ## measure the speed against Hugging Face's code
 	@$(PY) tests/bench.py
 
 clean: ## remove .venv and all that can be made again
-	rm -rf $(VENV) notebooks/_build build dist bert_lab.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) notebooks/_build build dist bert_lab.egg-info .coverage .coverage.*
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .checks import as_index
 from .masking import BERT_SPLIT, mlm_mask
+from .rng import UniformDraws
 from .wordpiece import WordPieceTokenizer, special_ids, split_pairs
 
 
@@ -17,10 +19,10 @@ def mlm_batch(
     texts: Iterable[str | tuple[str, str]],
     max_len: int,
     p: float,
-    rng,
+    rng: UniformDraws,
     *,
     split: Sequence[float] = BERT_SPLIT,
-) -> dict[str, np.ndarray]:
+) -> dict[str, NDArray[np.int64]]:
     """Turn texts into one masked batch of B rows, as wide as its longest row (T <= max_len).
 
     A row is [CLS] text [SEP], or [CLS] a [SEP] b [SEP] for a pair, then [PAD]. What is too long loses pieces
@@ -67,7 +69,7 @@ def mlm_batch(
     }
 
 
-def as_room(max_len, rows: list[tuple[str, ...]]) -> int:
+def as_room(max_len: int, rows: list[tuple[str, ...]]) -> int:
     """`max_len` as an int that leaves room for the special tokens of these rows; ValueError for no rows."""
     if not rows:
         raise ValueError("texts: expected at least one text, got none")
@@ -85,7 +87,8 @@ def encode_rows(
 ) -> tuple[list[int], list[int], list[int]]:
     """Ids of all rows end to end, each cut to `max_len`; where each row's first text ends; and its length."""
     plain = iter(tok.encode_plain(list(chain.from_iterable(rows))))
-    flat, firsts, lengths = [], [], []
+    flat: list[int] = []
+    firsts, lengths = [], []
     for row in rows:
         first, *second = _truncate([next(plain) for _ in row], max_len)
         start = len(flat)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 IGNORE = -100  # the label of a position where nothing is predicted
 
@@ -90,7 +92,7 @@ def as_array(value, name: str) -> np.ndarray:
     return array
 
 
-def as_ids(ids, vocab: int, name: str = "ids") -> np.ndarray:
+def as_ids(ids: ArrayLike, vocab: int, name: str = "ids") -> NDArray[np.int64]:
     """`ids` as an int64 array, itself where it is one.
 
     Raises TypeError for anything but integers, ValueError for an id that is not in 0..vocab-1.
@@ -120,7 +122,7 @@ def _check_leaves(values, vocab: int, name: str) -> None:
             raise ValueError(f"{name}: expected ids from 0 to {vocab - 1}, got {value}")
 
 
-def as_flags(flags, name: str, shape: tuple[int, ...]) -> np.ndarray:
+def as_flags(flags: ArrayLike, name: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """`flags` as a boolean array of exactly this shape; from booleans, or from zeros and ones of any type."""
     array = as_array(flags, name)
     if array.dtype.kind not in "biuf":
@@ -146,7 +148,9 @@ def check_generator(rng) -> None:
         )
 
 
-def as_masking_arguments(ids, special_mask, mask_id, vocab, p, rng, split):
+def as_masking_arguments(
+    ids: ArrayLike, special_mask: ArrayLike, mask_id: int, vocab: int, p: float, rng, split: Sequence[float]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], int, int, float, tuple[float, float, float]]:
     """The arguments of `mlm_mask`, less the generator: ids int64 and special_mask bool, of one shape."""
     vocab = as_index(vocab, "vocab", 1, 2**32)
     mask_id = as_index(mask_id, "mask_id", 0, vocab)
@@ -158,7 +162,7 @@ def as_masking_arguments(ids, special_mask, mask_id, vocab, p, rng, split):
     return ids, special, mask_id, vocab, p, split
 
 
-def as_real_positions(attn_mask, shape: tuple[int, int]) -> np.ndarray:
+def as_real_positions(attn_mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """An attention mask for ids of this shape as bool [B, T]; all true where none is given."""
     if attn_mask is None:
         return np.ones(shape, bool)
@@ -170,7 +174,7 @@ def as_real_positions(attn_mask, shape: tuple[int, int]) -> np.ndarray:
     return as_flags(mask.reshape(shape), "attn_mask", shape)
 
 
-def as_labels(labels, real: np.ndarray, n_classes: int) -> np.ndarray:
+def as_labels(labels: ArrayLike | None, real: NDArray[np.bool_], n_classes: int) -> NDArray[np.int64]:
     """Labels as int64 [B, T]: -100, or a class from 0 to n_classes-1 where `real`, bool [B, T], is true."""
     array = as_array(_on_cpu(labels), "labels")
     if array.dtype.kind not in "iu":
@@ -189,7 +193,7 @@ def as_labels(labels, real: np.ndarray, n_classes: int) -> np.ndarray:
     return array
 
 
-def as_device_ids(values, name: str, limit: int) -> np.ndarray:
+def as_device_ids(values: ArrayLike, name: str, limit: int) -> NDArray[np.int64]:
     """As `as_ids`, and from a tensor on any device."""
     return as_ids(_on_cpu(values), limit, name)
 

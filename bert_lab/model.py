@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .checks import as_device_ids, as_index, as_real, check_config
 from .padding import TokenBatch, Unpadded, mean_cross_entropy
 from .rng import PCG32, normal_init
+
+if TYPE_CHECKING:
+    from .wordpiece import WordPieceTokenizer
 
 
 @dataclass
@@ -135,7 +141,8 @@ class BertEncoder(nn.Module):
         check_config(config, self.config_class)
         self.config, rng = config, rng or PCG32(0)
         self.make_embeddings(config, rng)
-        self.layers = nn.ModuleList(self.make_layer(config, i, rng) for i in range(config.n_layers))
+        layers = [self.make_layer(config, i, rng) for i in range(config.n_layers)]
+        self.layers: Sequence[BertLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.drop = nn.Dropout(config.dropout)
 
     def make_embeddings(self, config: BertConfig, rng: PCG32) -> None:
@@ -144,10 +151,12 @@ class BertEncoder(nn.Module):
         self.token_type = table(config.type_vocab, config.d_model, rng)
         self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
 
-    def make_layer(self, config: BertConfig, number: int, rng: PCG32) -> nn.Module:
+    def make_layer(self, config: BertConfig, number: int, rng: PCG32) -> BertLayer:
         return BertLayer(config, rng)
 
-    def forward(self, ids, token_type_ids=None, attn_mask=None) -> Tensor:
+    def forward(
+        self, ids: ArrayLike, token_type_ids: ArrayLike | None = None, attn_mask: ArrayLike | None = None
+    ) -> Tensor:
         """The hidden states, [B, T, d]; zero at padding.
 
         Args:
@@ -160,7 +169,13 @@ class BertEncoder(nn.Module):
         batch = self.batch_of(ids, token_type_ids, attn_mask)
         return batch.put_back(self.read(batch))
 
-    def batch_of(self, ids, token_type_ids=None, attn_mask=None, allowed=None) -> TokenBatch:
+    def batch_of(
+        self,
+        ids: ArrayLike,
+        token_type_ids: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
+        allowed: Tensor | None = None,
+    ) -> TokenBatch:
         """The arguments of `forward`, checked, without padding; `allowed` is that of `BertLayer.forward`."""
         return TokenBatch(ids, token_type_ids, attn_mask, allowed, self.config, self.word.weight.device)
 
@@ -203,7 +218,13 @@ class BertForMLM(nn.Module):
         z = self.transform_norm(F.gelu(self.transform(h)))  # [N, d]
         return F.linear(z, self.encoder.word.weight, self.decoder_bias)  # [N, V]: tied to the word table
 
-    def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self,
+        ids: ArrayLike,
+        token_type_ids: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
         """`(logits, loss)`: logits [B, T, V], zero at padding; the loss is None without labels.
 
         Args:
@@ -220,19 +241,33 @@ class BertForMLM(nn.Module):
         at, targets = batch.labelled(labels, self.config.vocab)
         return batch.put_back(logits), mean_cross_entropy(logits[at], targets)
 
-    def masked_logits(self, ids, token_type_ids=None, attn_mask=None, labels=None, *, allowed=None):
+    def masked_logits(
+        self,
+        ids: ArrayLike,
+        token_type_ids: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        *,
+        allowed: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """Logits [M, V] at the M labelled positions alone, and the labels [M]; `allowed`: see `BertLayer`."""
         batch = self.encoder.batch_of(ids, token_type_ids, attn_mask, allowed)
         at, targets = batch.labelled(labels, self.config.vocab)
         return self.head(self.encoder.read(batch, at)), targets
 
-    def mlm_loss(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> Tensor:
+    def mlm_loss(
+        self,
+        ids: ArrayLike,
+        token_type_ids: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> Tensor:
         """The loss of `forward`, and its gradients, by `masked_logits`."""
         return mean_cross_entropy(*self.masked_logits(ids, token_type_ids, attn_mask, labels))
 
 
 @contextlib.contextmanager
-def evaluating(model: nn.Module):
+def evaluating(model: BertEncoder | BertForMLM) -> Iterator[BertEncoder]:
     """Without dropout and gradients; yields the encoder, and leaves each module in the mode it was in."""
     if not isinstance(model, (BertEncoder, BertForMLM)):
         raise TypeError(f"model: expected a BertEncoder or a BertForMLM, got {type(model).__name__}")
@@ -246,7 +281,14 @@ def evaluating(model: nn.Module):
             module.training = True
 
 
-def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
+def attention_maps(
+    model: BertEncoder | BertForMLM,
+    ids: ArrayLike,
+    token_type_ids: ArrayLike | None = None,
+    attn_mask: ArrayLike | None = None,
+    *,
+    allowed: Tensor | None = None,
+) -> Tensor:
     """The attention weights that `forward` uses, [L, B, H, T, T]; rows and columns of padding are zero.
 
     `maps[l, b, h, i, j]` is how much position i attends to j in head h of layer l. `allowed` is that of
@@ -262,7 +304,14 @@ def attention_maps(model, ids, token_type_ids=None, attn_mask=None, *, allowed=N
     return torch.stack(maps)
 
 
-def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) -> Tensor:
+def influence(
+    model: BertEncoder | BertForMLM,
+    ids: ArrayLike,
+    token_type_ids: ArrayLike | None = None,
+    attn_mask: ArrayLike | None = None,
+    *,
+    allowed: Tensor | None = None,
+) -> Tensor:
     """[T, T]: the distance by which output i moves when the id at j becomes the next id (the last: 0).
 
     Full for BERT, lower triangular under a causal `allowed`, exactly zero at padding. Takes one sentence,
@@ -280,7 +329,9 @@ def influence(model, ids, token_type_ids=None, attn_mask=None, *, allowed=None) 
     return torch.stack([(moved - outputs[0]).norm(dim=-1) for moved in outputs[1:]], dim=1)
 
 
-def fill_mask(model, tok, text: str, top_k: int = 5) -> list[list[tuple[str, float]]]:
+def fill_mask(
+    model: BertForMLM, tok: WordPieceTokenizer, text: str, top_k: int = 5
+) -> list[list[tuple[str, float]]]:
     """For each [MASK] in the text, the `top_k` likeliest pieces with their probabilities, best first.
 
     Raises ValueError for a text without [MASK] or too long for the model, or a tokenizer too large for it.

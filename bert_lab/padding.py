@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -47,9 +49,10 @@ class Rows:
             x = x.new_zeros(self.shape.numel(), *x.shape[1:]).index_copy(0, self.index, x)
         return x.unflatten(0, self.shape)
 
-    def heads(self, qkv: Tensor) -> tuple[Tensor, ...]:
+    def heads(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[N, 3, H, k] -> queries, keys and values, each [B, H, T, k]"""
-        return self.put_back(qkv).permute(2, 0, 3, 1, 4).unbind()
+        q, k, v = self.put_back(qkv).permute(2, 0, 3, 1, 4).unbind()
+        return q, k, v
 
     def mix(self, qkv: Tensor, dropout: float) -> Tensor:
         """softmax(Q K^T / sqrt(k)) V over the allowed positions: [N, 3, H, k] -> [N, d]"""
@@ -67,9 +70,9 @@ class Unpadded(Rows):
 
     def __init__(self, real: Tensor, allowed: Tensor | None = None):
         super().__init__(real, None, None)
-        self.allowed = self._without_padding(allowed)
+        self.allowed = allowed = self._without_padding(allowed)
         self.groups: list[Rows] = [self]
-        if real.all():
+        if allowed is None or real.all():
             return
         ends = (real * torch.arange(1, real.shape[1] + 1, device=real.device)).amax(1)  # [B]
         order = ends.argsort(stable=True)
@@ -81,7 +84,7 @@ class Unpadded(Rows):
             width = max(1, int(ends[rows].max()))
             part = real[rows, :width]
             self.groups.append(
-                Rows(part, part.flatten().nonzero().squeeze(1), self.allowed[rows, :, :width, :width])
+                Rows(part, part.flatten().nonzero().squeeze(1), allowed[rows, :, :width, :width])
             )
 
     @functools.cached_property
@@ -106,14 +109,14 @@ class Unpadded(Rows):
         """The same positions, each of which may attend to those that are also `near`, bool [T, T]"""
         return Unpadded(self.real, near if self.allowed is None else near & self.allowed)
 
-    def labelled(self, labels, n_classes: int) -> tuple[Tensor, Tensor]:
+    def labelled(self, labels: ArrayLike | None, n_classes: int) -> tuple[Tensor, Tensor]:
         """Which of the N positions have a label, [M], and their labels, [M]; errors: see `as_labels`"""
         array = as_labels(labels, self.real.cpu().numpy(), n_classes)
         packed = self.take(torch.from_numpy(array).to(self.real.device))  # [N]
         at = (packed != IGNORE).nonzero().squeeze(1)
         return at, packed[at]
 
-    def _without_padding(self, allowed) -> Tensor | None:
+    def _without_padding(self, allowed: Tensor | None) -> Tensor | None:
         """`allowed`, checked, less the keys that are padding; None where all may attend to all"""
         if allowed is not None:
             allowed = torch.as_tensor(allowed, device=self.real.device)
@@ -129,13 +132,29 @@ class Unpadded(Rows):
         return allowed
 
 
+class Sizes(Protocol):
+    """What a batch asks of a model's config."""
+
+    vocab: int
+    max_len: int
+    type_vocab: int
+
+
 class TokenBatch(Unpadded):
     """What an encoder reads: the id and the token type at each real position, [N].
 
     Arguments and errors are those of `BertEncoder.forward`; type_vocab may be 0: a model without token types.
     """
 
-    def __init__(self, ids, token_type_ids, attn_mask, allowed, config, device: torch.device):
+    def __init__(
+        self,
+        ids: ArrayLike,
+        token_type_ids: ArrayLike | None,
+        attn_mask: ArrayLike | None,
+        allowed: Tensor | None,
+        config: Sizes,
+        device: torch.device,
+    ):
         array = as_device_ids(ids, "ids", config.vocab)
         if array.ndim != 2 or array.shape[1] > config.max_len:
             raise ValueError(f"ids: expected [B, T] with T <= {config.max_len}, got {list(array.shape)}")

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .checks import as_index, as_real, as_unit
 
@@ -126,7 +127,7 @@ class PCG32:
             pass
         return raw % n
 
-    def block(self, n: int) -> np.ndarray:
+    def block(self, n: int) -> NDArray[np.uint32]:
         """The next n raw words, uint32 [n]: the same as n calls of `next_u32`, many times faster."""
         out = np.empty(as_index(n, "n", 0, 2**63), np.uint32)
         if out.size == 0:
@@ -165,12 +166,12 @@ class PCG32:
         twin._state = self._state
         return twin
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, PCG32):
             return NotImplemented
         return (self._state, self._inc) == (other._state, other._inc)
 
-    __hash__ = None  # it changes with every draw
+    __hash__ = None  # type: ignore[assignment] # it changes with every draw
 
     def __repr__(self) -> str:
         return f"<PCG32 state=0x{self._state:016x} stream={self._inc >> 1}>"
@@ -209,7 +210,7 @@ def example_stream(seed: int, epoch: int, index: int) -> PCG32:
 
 
 @functools.lru_cache(maxsize=4)
-def epoch_order(n: int, seed: int, epoch: int) -> np.ndarray:
+def epoch_order(n: int, seed: int, epoch: int) -> NDArray[np.intp]:
     """The numbers 0..n-1 in the order of an epoch, int64 [n], by a stream that masks no example."""
     order = np.argsort(example_stream(seed, epoch, 2**62).block(n), kind="stable")
     order.flags.writeable = False  # whoever asks again gets the same array
@@ -323,7 +324,7 @@ def sample_categorical(weights: Sequence[float], u: float) -> int:
     return next(i for i, c in enumerate(cumulative_weights(weights)) if c > u)
 
 
-def normal_init(shape: int | Sequence[int], std: float, rng: PCG32) -> np.ndarray:
+def normal_init(shape: int | Sequence[int], std: float, rng: PCG32) -> NDArray[np.float32]:
     """Normal draws with mean 0, float32 of the given shape, by Box-Muller over pairs of raw words in C order.
 
     A pair gives u = (raw1 + 1) * 2^-32 and v = raw2 * 2^-32, and from them sqrt(-2 ln u) cos(2 pi v), then

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks import as_flags, as_masking_arguments
 from ..masking import BERT_SPLIT, IGNORE
-from ..rng import sample_categorical
+from ..rng import UniformDraws, sample_categorical
 
 
 def mask_whole_words(
-    ids,
-    special_mask,
-    continues,
+    ids: ArrayLike,
+    special_mask: ArrayLike,
+    continues: ArrayLike,
     mask_id: int,
     vocab: int,
     p: float,
-    rng,
+    rng: UniformDraws,
     *,
     split: Sequence[float] = BERT_SPLIT,
-):
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pick words with probability p and hide each of their pieces: `(inputs, labels)`.
 
     Positions are visited in C order. A special one draws nothing and ends a word. A piece that starts a word

@@ -1,4 +1,4 @@
-"""The house in order: packages and pins, the arrows of imports, the Makefile, the README, what git holds."""
+"""The house in order: packages and pins, what is imported, the Makefile, the README, what git holds."""
 
 import ast
 import importlib.metadata
@@ -13,6 +13,7 @@ from pathlib import Path
 import chromium
 import pytest
 import yaml
+from changed import covering
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -197,118 +198,13 @@ def test_what_is_imported_is_declared(folder, sets):
             assert packages & declared, f"{path.relative_to(ROOT)} imports {name}: which set declares it?"
 
 
-# ---- the arrows
-
-
-# Who may import whom, directly; what is reached along several arrows may be imported too.
-CORE = {"rng", "masking", "wordpiece", "batches", "model", "checkpoint"}
-ARROWS = {
-    "rng": set(),
-    "masking": {"rng"},
-    "wordpiece": set(),
-    "batches": {"masking", "wordpiece"},
-    "packing": {"masking"},
-    "wholeword": {"masking"},
-    "datasets": {"batches", "wholeword"},
-    "trainer": {"masking"},
-    "model": {"packing", "rng"},
-    "weightfiles": set(),
-    "checkpoint": {"model", "plans", "weightfiles"},
-    "palette": set(),
-    "rates": {"masking"},
-    "recipes": {"masking"},
-    "figures": {"palette", "rates"},
-    "figures_attention": {"figures", "palette"},
-    "figures_training": {"figures", "palette"},
-    "figures_course": {"figures", "palette"},
-    "figures_beyond": {"figures", "palette"},
-    "attention_view": {"batches", "model"},
-    "filling": {"model", "wordpiece"},
-    "assets": {"attention_view", "filling", "ladder", "wholeword", "wordpiece"},
-    "corpus": {"rng", "wordpiece"},
-    "plans": {"rng", "weightfiles"},
-    "fitting": {"model"},
-    "heads": {"checkpoint"},
-    "tasks": {"corpus", "masking", "wordpiece"},
-    "electra": {"checkpoint"},
-    "modern": {"model", "plans"},
-    "zoo": {"electra", "heads", "modern"},
-    "experiments": {"electra", "heads", "ladder", "modern", "tasks"},
-    "pretrain": {"checkpoint", "corpus", "datasets", "fitting"},
-    "shipped": {"checkpoint", "wordpiece"},
-    "ladder": {"pretrain", "shipped"},
-    "copying": set(),
-    "cli": {"copying", "course", "experiments", "labs", "ladder"},
-    "__main__": {"cli"},
-    "lazy": set(),
-    "labs": CORE | {"attention_view", "course", "figures_course", "lazy", "modern", "recipes", "shipped"},
-    "course": CORE | {"lazy"},
-}
-
-
-def reachable(module: str) -> set[str]:
-    near = ARROWS[module]
-    return near.union(*(reachable(other) for other in near))
-
-
-def project_imports(source: str, module: str, package: str) -> set[str]:
-    """The modules of bert_lab, one level deep, that a source imports, strings for importlib included."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = ".".join(
-                    [*package.split(".")[: len(package.split(".")) - node.level + 1], *filter(None, [base])]
-                )
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names = [node.value] if re.fullmatch(r"bert_lab(\.\w+)+", node.value) else []
-        found |= {
-            parts[1] for parts in (name.split(".") for name in names) if parts[0] == "bert_lab" and parts[1:]
-        }
-    return found & ARROWS.keys() - {module}
-
-
-def modules() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_imports_follow_the_arrows(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    module = parts[1]
-    assert module in ARROWS, f"{module} has no place in the arrows of this test"
-    wrong = project_imports(path.read_text(encoding="utf-8"), module, ".".join(parts[:-1])) - reachable(
-        module
-    )
-    assert not wrong, f"{module} imports {sorted(wrong)}, against the arrows"
-
-
-def test_the_checker_of_arrows_sees_every_form_of_import():
-    def seen(source, package="bert_lab"):
-        return project_imports(source, "rng", package)
-
-    assert seen("import bert_lab.masking") == {"masking"}
-    assert seen("from bert_lab import masking, recipes") == {"masking", "recipes"}
-    assert seen("from bert_lab.course.mutants import load_mutant") == {"course"}
-    assert seen("def f():\n    from .masking import mlm_mask") == {"masking"}
-    assert seen("from . import masking") == {"masking"}
-    assert seen("from ..masking import mlm_mask", "bert_lab.labs") == {"masking"}
-    assert seen("from . import base", "bert_lab.labs") == {"labs"}
-    assert seen("importlib.import_module('bert_lab.course')") == {"course"}
-    assert seen("import numpy\nfrom .rng import PCG32") == set()
-    assert not reachable("masking") & {"batches", "labs", "course"} and "rng" in reachable("batches")
-    assert {module for module in ARROWS if "course" in reachable(module)} == {"labs", "cli", "__main__"}
+# ---- the face of the package
 
 
 def test_the_names_of_the_contract_are_there_on_first_use():
     assert set(bert_lab.__all__) <= set(dir(bert_lab))
     assert all(getattr(bert_lab, name) is not None for name in bert_lab.__all__)
-    with pytest.raises(AttributeError, match="module 'bert_lab' has no attribute 'no_such_name'"):
+    with pytest.raises(AttributeError, match="no_such_name"):
         bert_lab.no_such_name  # noqa: B018
 
 
@@ -377,31 +273,39 @@ def test_what_is_made_is_not_tracked():
 # ---- Makefile, .ci/run, README
 
 
-def test_make_help_lists_every_target():
+def test_make_help_explains_every_target():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
-    wanted = "help setup lab test test-browser screenshots notebooks book lint bench clean"
-    assert phony == wanted
-    explained = re.findall(r"^([a-z-]+):.*## \S", makefile, re.MULTILINE)
-    assert explained == phony.split()
-    if not shutil.which("make"):
-        pytest.skip("make is not installed: its help was read but not run")
-    run = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    lines = [line for line in run.stdout.splitlines() if line.startswith("make ")]
-    assert [line.split()[1] for line in lines] == phony.split()
+    assert re.findall(r"^([a-z-]+):.*## \S", makefile, re.MULTILINE) == phony.split()
 
 
-def test_ci_run_is_executable_and_goes_through_make():
+def test_ci_run_ends_with_the_tests():
     script = ROOT / ".ci" / "run"
-    text = script.read_text(encoding="utf-8")
     assert sys.platform == "win32" or script.stat().st_mode & 0o111 == 0o111
-    assert [line for line in text.splitlines() if "make " in line and not line.startswith("#")] == [
-        "step make setup",
-        "step make lint",
-        "step make book",
-        "step make test-browser",
-        "exec make test",  # last, so that its closing line is the run's
-    ]
+    assert script.read_text(encoding="utf-8").endswith("\nexec make test\n"), "its closing line is the run's"
+
+
+@pytest.mark.parametrize(
+    ("file", "tests"),
+    [
+        ("bert_lab/rng.py", "tests/core/test_rng.py"),
+        ("bert_lab/labs/power.py", "tests/labs/test_labs_power.py"),
+        ("bert_lab/labs/js/engine.mjs", "tests/labs/test_js.py"),
+        ("tests/core/test_rng.py", "tests/core/test_rng.py"),
+        ("tests/helpers/javascript.py", "tests/labs/test_js.py"),
+        ("notebooks/01_mask_by_hand.ipynb", "notebooks/01_mask_by_hand.ipynb"),
+        ("Makefile", "tests/repo/test_house.py"),
+    ],
+)
+def test_make_check_finds_the_tests_of_a_file(file, tests):
+    assert tests in covering(file) and len(covering(file)) < 10
+
+
+def test_make_check_runs_a_whole_room_for_a_file_that_no_test_names():
+    assert covering("bert_lab/training/a_new_one.py") == {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "training").glob("test_*.py")
+    }
+    assert covering("tests/core/test_that_is_gone.py") == set()
 
 
 def test_what_make_test_leaves_out_is_said_in_one_line(monkeypatch, tmp_path):
@@ -452,23 +356,42 @@ def test_what_the_readme_points_to_exists():
     assert links
     for link in links:
         assert (ROOT / link).exists(), link
+
+
+def test_the_readme_names_every_room_and_nothing_else():
     (tree,) = re.findall(r"^```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    folder = ROOT
-    for line in tree.splitlines():
-        name = line.split()[0]
-        folder = folder if line.startswith(" ") else ROOT
-        assert (folder / name).exists(), f"{name} of the README's tree"
-        if name.endswith("/") and not line.startswith(" "):
-            folder = ROOT / name
+    inside = re.findall(r"^  ((?:[\w./]+ )+)", tree, re.MULTILINE)
+    listed = {name.rstrip("/") for line in inside for name in line.split()}
+    here = {p.name for p in PACKAGE.iterdir() if p.suffix in ("", ".py") and not p.name.startswith("__")}
+    assert listed == here
 
 
-def test_the_readme_tells_how_to_begin():
-    top = README[: README.index("\n## ")]
-    for line in ("make lab", "make test", "conda env create -f environment.yml"):
-        assert line in README[:2500], line
-    assert "TORCH_INDEX=https://download.pytorch.org/whl/cpu" in README
-    assert top.startswith("# bert_lab\n")
-    assert all(
-        f"`make {name}`" in README or f"make {name}" in README
-        for name in ("lab", "test", "notebooks", "book", "bench")
-    )
+def test_what_the_readme_tells_to_look_for_is_there():
+    rows = re.findall(r"^\| .* \| \[`([\w/.]+)`\]\(([\w/.]+)\) \| `([\w.]+)` \|$", README, re.MULTILINE)
+    assert len(rows) >= 4
+    for shown, link, name in rows:
+        assert link.endswith(shown)
+        for part in name.split("."):
+            assert re.search(
+                rf"^ *(def |class )?{part}\b", (ROOT / link).read_text(encoding="utf-8"), re.MULTILINE
+            ), name
+
+
+# ---- the wheel
+
+
+WHEEL = """
+from setuptools import Distribution
+dist = Distribution({"script_name": "setup.py"})
+dist.parse_config_files()
+build = dist.get_command_obj("build_py")
+build.ensure_finalized()
+print(*build.get_outputs(include_bytecode=False), sep="\\n")
+"""
+
+
+def test_the_wheel_holds_the_package_with_its_types_and_data_and_nothing_else():
+    run = subprocess.run([sys.executable, "-c", WHEEL], cwd=ROOT, capture_output=True, text=True, check=True)
+    packed = {Path(line).relative_to("build/lib").as_posix() for line in run.stdout.splitlines()}
+    assert packed == {path.relative_to(ROOT).as_posix() for path in tracked() if path.is_relative_to(PACKAGE)}
+    assert {"bert_lab/py.typed", "bert_lab/__init__.pyi", "bert_lab/labs/__init__.pyi"} <= packed
