@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from warm import run_chapter
 
 import bert_lab
 from bert_lab.course import faults, mutants, test_bert
+from bert_lab.course.contract import PACKAGE, source_path
 from bert_lab.course.mutants import MUTANTS, changed_lines, load_mutant, mutated_source, table, write_mutant
 
 ROOT = Path(__file__).parents[2]
@@ -50,17 +52,17 @@ def test_the_reference_survives():
 
 @EACH
 def test_each_mutant_compiles_and_changes_one_place(row):
-    reference = (ROOT / "bert_lab" / f"{row.module}.py").read_text(encoding="utf-8")
+    reference = source_path(row.module).read_text(encoding="utf-8")
     assert reference.count(row.old) == 1
     source = mutated_source(row)
     compile(source, row.id, "exec")
     assert source.startswith(reference.replace(row.old, row.new))
     added = source.removeprefix(reference.replace(row.old, row.new))
-    assert added in ("", "\n\n_mask_in_blocks = _mask_one_by_one\n")
+    assert added in ("", "\n\nmask_in_blocks = _mask_one_by_one\n")
 
 
 def test_a_fault_in_the_loop_of_the_masking_takes_its_twin_away():
-    looped = {row.id for row in MUTANTS.values() if "\n_mask_in_blocks = " in mutated_source(row)}
+    looped = {row.id for row in MUTANTS.values() if "\nmask_in_blocks = " in mutated_source(row)}
     assert looped == {row.id for row in MUTANTS.values() if row.module == "masking"} - {"b08", "b10"}
 
 
@@ -126,7 +128,7 @@ def test_changed_lines_are_those_that_a_reader_has_to_look_at():
 
 @EACH
 def test_changed_lines_stand_in_the_sources(row):
-    reference = (ROOT / "bert_lab" / f"{row.module}.py").read_text(encoding="utf-8")
+    reference = source_path(row.module).read_text(encoding="utf-8")
     for lines, source in zip(changed_lines(row), (reference, mutated_source(row)), strict=True):
         stripped = "\n".join(line.strip() for line in source.splitlines())
         assert "\n".join(line.strip() for line in lines) in stripped
@@ -236,39 +238,20 @@ def test_equal_length_and_time_bring_no_stale_bytecode_into_play(tmp_path, monke
         write_mutant("x2", tmp_path)  # so it is never written over
 
 
-def run_chapter(chapter: str, package_parent: Path, *options: str) -> subprocess.CompletedProcess:
-    """Run one chapter under strict nbval with the copy of bert_lab in this folder."""
-    notebook = ROOT / "notebooks" / f"{chapter}.ipynb"
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--nbval",
-            "-p",
-            "no:cacheprovider",
-            f"--rootdir={ROOT}",
-            *options,
-            notebook,
-        ],
-        env={**os.environ, "PYTHONPATH": str(package_parent), "PYTHONDONTWRITEBYTECODE": "1"},
-        cwd=package_parent,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
+@pytest.mark.slow
 @EACH
 def test_each_mutant_turns_its_chapter_red(row, tmp_path):
     copy = write_mutant(row.id, tmp_path)
-    assert (copy / f"{row.module}.py").read_text(encoding="utf-8") == mutated_source(row)
+    written = copy / source_path(row.module).relative_to(PACKAGE)
+    assert written.read_text(encoding="utf-8") == mutated_source(row)
     run = run_chapter(row.chapter, tmp_path, "--exitfirst")
     assert run.returncode == 1, run.stdout
+    assert re.search(r"= 1 failed, [1-9]\d* passed", run.stdout), run.stdout
     assert "ImportError" not in run.stdout
     assert "ModuleNotFoundError" not in run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_copy_without_a_fault_leaves_the_chapter_green(chapter, tmp_path):
     shutil.copytree(ROOT / "bert_lab", tmp_path / "bert_lab", ignore=shutil.ignore_patterns("__pycache__"))
@@ -276,6 +259,7 @@ def test_a_copy_without_a_fault_leaves_the_chapter_green(chapter, tmp_path):
     assert run.returncode == 0, run.stdout
 
 
+@pytest.mark.slow
 def test_the_chapter_really_runs_the_copy(tmp_path):
     (write_mutant("s01", tmp_path) / "masking.py").write_text("raise RuntimeError\n", encoding="utf-8")
     run = run_chapter("01_mask_by_hand", tmp_path)
