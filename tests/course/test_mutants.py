@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from warm import run_chapter
 
 import bert_lab
 from bert_lab.course import faults, mutants, test_bert
-from bert_lab.course.contract import source_path
+from bert_lab.course.contract import PACKAGE, source_path
 from bert_lab.course.mutants import MUTANTS, changed_lines, load_mutant, mutated_source, table, write_mutant
 
 ROOT = Path(__file__).parents[2]
@@ -237,39 +238,20 @@ def test_equal_length_and_time_bring_no_stale_bytecode_into_play(tmp_path, monke
         write_mutant("x2", tmp_path)  # so it is never written over
 
 
-def run_chapter(chapter: str, package_parent: Path, *options: str) -> subprocess.CompletedProcess:
-    """Run one chapter under strict nbval with the copy of bert_lab in this folder."""
-    notebook = ROOT / "notebooks" / f"{chapter}.ipynb"
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--nbval",
-            "-p",
-            "no:cacheprovider",
-            f"--rootdir={ROOT}",
-            *options,
-            notebook,
-        ],
-        env={**os.environ, "PYTHONPATH": str(package_parent), "PYTHONDONTWRITEBYTECODE": "1"},
-        cwd=package_parent,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
+@pytest.mark.slow
 @EACH
 def test_each_mutant_turns_its_chapter_red(row, tmp_path):
     copy = write_mutant(row.id, tmp_path)
-    assert (copy / f"{row.module}.py").read_text(encoding="utf-8") == mutated_source(row)
+    written = copy / source_path(row.module).relative_to(PACKAGE)
+    assert written.read_text(encoding="utf-8") == mutated_source(row)
     run = run_chapter(row.chapter, tmp_path, "--exitfirst")
     assert run.returncode == 1, run.stdout
+    assert re.search(r"= 1 failed, [1-9]\d* passed", run.stdout), run.stdout
     assert "ImportError" not in run.stdout
     assert "ModuleNotFoundError" not in run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_copy_without_a_fault_leaves_the_chapter_green(chapter, tmp_path):
     shutil.copytree(ROOT / "bert_lab", tmp_path / "bert_lab", ignore=shutil.ignore_patterns("__pycache__"))
@@ -277,6 +259,7 @@ def test_a_copy_without_a_fault_leaves_the_chapter_green(chapter, tmp_path):
     assert run.returncode == 0, run.stdout
 
 
+@pytest.mark.slow
 def test_the_chapter_really_runs_the_copy(tmp_path):
     (write_mutant("s01", tmp_path) / "masking.py").write_text("raise RuntimeError\n", encoding="utf-8")
     run = run_chapter("01_mask_by_hand", tmp_path)

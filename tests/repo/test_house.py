@@ -168,6 +168,10 @@ def test_the_python_versions_agree_everywhere():
     low, high = (TESTED[i].replace(".", ", ") for i in (0, -1))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"({low}) <= sys.version_info[:2] <= ({high})" in makefile
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    assert tuple(workflow["jobs"]["run"]["strategy"]["matrix"]["python"]) == TESTED
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == bert_lab.__version__
 
 
 def imported(path: Path) -> set[str]:
@@ -230,7 +234,22 @@ def test_the_core_needs_neither_torch_nor_a_picture(name):
 
 
 MACHINE = re.compile(r"(?<![\w.:/~])/(?:home|root|tmp|work|Users)/\w|\b[A-Za-z]:\\+Users\b")
-TEXTS = {"", ".bib", ".cfg", ".css", ".ipynb", ".json", ".md", ".py", ".toml", ".txt", ".yml"}
+TEXTS = {
+    "",
+    ".bib",
+    ".cff",
+    ".cfg",
+    ".css",
+    ".ipynb",
+    ".json",
+    ".md",
+    ".py",
+    ".pyi",
+    ".toml",
+    ".txt",
+    ".yaml",
+    ".yml",
+}
 
 
 def tracked() -> list[Path]:
@@ -354,6 +373,8 @@ def test_the_start_page_gives_the_same_minutes():
 def test_what_the_readme_points_to_exists():
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if not link.startswith("http")]
     assert links
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    links += re.findall(r"`((?:bert_lab|tests|notebooks)(?:/[\w/]+)?)`", contributing)
     for link in links:
         assert (ROOT / link).exists(), link
 

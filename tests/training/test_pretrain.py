@@ -2,12 +2,9 @@
 
 import dataclasses
 import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
+from warm import warm_processes
 
 from bert_lab import PCG32, BertConfig, BertForMLM, load_bert, mlm_mask, save_bert, special_ids
 from bert_lab.data.corpus import MAX_LEN, corpus_of
@@ -286,48 +284,34 @@ def test_a_finished_run_is_not_run_again(unbroken, monkeypatch):
     )
 
 
-KILLED = """
-import sys
-import torch
-from bert_lab.training.pretrain import pretrain
-sys.path.insert(0, sys.argv[1])
-from test_pretrain import CORPUS, LONG
-torch.set_num_threads(1)
-print("begin", flush=True)
-pretrain(LONG, CORPUS, sys.argv[2], save_seconds=0)
-"""
 LONG = Plan(steps=60, batch=2)
 
 
-def test_a_run_that_is_killed_ten_times_ends_with_the_weights_of_one_that_was_not(tmp_path):
-    threads = torch.get_num_threads()
+def train(folder) -> None:
+    """In a process of its own, until it is killed: each step is saved."""
     torch.set_num_threads(1)
-    try:
-        pretrain(LONG, CORPUS, tmp_path / "whole")
-    finally:
-        torch.set_num_threads(threads)
+    pretrain(LONG, CORPUS, folder, save_seconds=0)
+
+
+def test_a_run_that_is_killed_ten_times_ends_with_the_weights_of_one_that_was_not(tmp_path):
+    assert torch.get_num_threads() == 1
+    pretrain(LONG, CORPUS, tmp_path / "whole")
     folder = tmp_path / "killed"
-    call = [sys.executable, "-c", KILLED, os.path.dirname(__file__), str(folder)]
     pause = random.Random(0)
     kills = steps = 0
-    while True:
-        child = subprocess.Popen(call, stdout=subprocess.PIPE, text=True)
-        child.stdout.readline()
-        if kills < 10:
-            # After a few more saves, at a moment that may well be in the middle of the next one.
-            deadline = time.monotonic() + 60
-            while _saved(folder) < steps + 2 and child.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.002)
-            time.sleep(pause.random() * 0.05)
-            child.send_signal(signal.SIGKILL)
-            steps, kills = _saved(folder), kills + (child.wait() == -signal.SIGKILL)
-            child.stdout.close()
-            assert steps < 60
-            continue
-        assert child.wait() == 0
-        child.stdout.close()
-        break
-    assert kills == 10
+    while kills < 10:
+        child = warm_processes().Process(target=train, args=(folder,))
+        child.start()
+        # After a few more saves, at a moment that may well be in the middle of the next one.
+        deadline = time.monotonic() + 60
+        while _saved(folder) < steps + 2 and child.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(pause.random() * 0.05)
+        child.kill()
+        child.join()
+        steps, kills = _saved(folder), kills + (child.exitcode == -signal.SIGKILL)
+        assert steps < 60
+    train(folder)
     assert equal(weights(folder), weights(tmp_path / "whole"))
     records = [json.loads((tmp_path / name / "training.json").read_text()) for name in ("killed", "whole")]
     assert records[0] == records[1]
