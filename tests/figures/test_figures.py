@@ -16,6 +16,7 @@ from PIL import Image
 from traitlets.config import Config
 
 from bert_lab import figures
+from bert_lab.figures import base
 from bert_lab.figures.palette import FATES
 from bert_lab.measuring.rates import exact_shares, pick_pmf
 
@@ -63,7 +64,7 @@ def test_show_displays_a_figure_once_and_closes_it(monkeypatch, tmp_path):
 def test_rendering_leaves_pyplots_canvas_in_place():
     fig = MADE["picks_per_row"]()
     canvas = fig.canvas
-    figures._render(fig)
+    base._render(fig)
     assert fig.canvas is canvas
     plt.close(fig)
 
@@ -237,6 +238,6 @@ def test_picks_are_integers():
 
 
 def test_a_picture_that_fails_is_closed_too(monkeypatch):
-    monkeypatch.setattr(figures, "_render", lambda fig: 1 / 0)
+    monkeypatch.setattr(base, "_render", lambda fig: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         figures.png(MADE["token_strip"]())

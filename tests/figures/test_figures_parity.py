@@ -8,6 +8,7 @@ import pytest
 from figure_checks import check_picture
 
 from bert_lab import figures
+from bert_lab.figures.base import DPI
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
@@ -25,7 +26,7 @@ def test_rungs_below_the_limit_are_plain_and_checked():
     assert [bar.get_y() for bar in ax.patches] == sorted(bar.get_y() for bar in ax.patches)
     assert [bar.get_x() + bar.get_width() for bar in ax.patches] == pytest.approx([1e-9, 3e-7, 9.9e-6])
     assert fig.alt == "Parity ladder of 3 rungs, sizes on a log scale, limit 1e-05: all rungs lie below it."
-    assert round(fig.get_figheight() * figures.DPI) == 169
+    assert round(fig.get_figheight() * DPI) == 169
     check_picture(fig)
 
 

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from bert_lab import figures
+from bert_lab.figures.base import DPI
 
 # Mathematics, other scripts, combining and invisible characters, markup. Tests look at the first five one by
 # one, and at the last, which is too long and is cut.
@@ -46,7 +47,7 @@ def check_picture(fig) -> None:
     """Draw and close `fig`: it has words, and is a picture 900 pixels wide of less than 30,000 bytes."""
     assert isinstance(fig, figures.BookFigure), type(fig)
     assert len(fig.alt) > 30 and "\n" not in fig.alt, fig.alt
-    size = tuple(round(inches * figures.DPI) for inches in fig.get_size_inches())
+    size = tuple(round(inches * DPI) for inches in fig.get_size_inches())
     data = figures.png(fig)
     with Image.open(io.BytesIO(data)) as picture:
         assert picture.size == size and size[0] == 900, (picture.size, size)
