@@ -6,10 +6,12 @@ import figure_checks
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from figure_checks import HARD, check_picture
+from figure_checks import HARD, bars, check_picture, check_texts_beyond, lines, texts, ticks
+from matplotlib.colors import to_hex
 
 from bert_lab import figures
 from bert_lab.figures.attention import attention_grid, blank_scores
+from bert_lab.figures.palette import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILLION
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
@@ -34,26 +36,42 @@ def test_a_figure_is_a_small_picture_with_words(make):
 def test_the_grid_draws_each_map_in_its_place():
     maps = some_maps()
     fig = attention_grid(maps, TOKENS)
-    grid = np.array(fig.axes[:6]).reshape(2, 3)
-    for place, ax in np.ndenumerate(grid):
-        np.testing.assert_array_equal(ax.images[0].get_array(), maps[place])
-        assert ax.images[0].get_clim() == (0, 1)
-    assert [ax.get_title() for ax in grid[0]] == ["head 0", "head 1", "head 2"]
-    assert [ax.get_ylabel() for ax in grid[:, 0]] == ["layer 0", "layer 1"]
-    for ax in grid[:, 0]:
-        assert [label.get_text() for label in ax.get_yticklabels()] == TOKENS
-    for ax in grid[1]:
-        assert [label.get_text() for label in ax.get_xticklabels()] == TOKENS
-    assert not grid[0, 1].get_xticks().size and not grid[1, 2].get_yticks().size
+    *panels, bar = fig.axes
+    fig.canvas.draw()  # which puts the panels in their places
+    grid = np.array(panels).reshape(2, 3)
+    for (layer, head), ax in np.ndenumerate(grid):
+        (image,) = ax.images
+        np.testing.assert_array_equal(image.get_array(), maps[layer, head])
+        assert image.get_extent() == [-0.5, 3.5, 3.5, -0.5], "the first row is on top"
+        assert image.get_clim() == (0, 1) and image.get_interpolation() == "nearest"
+        assert [to_hex(image.to_rgba(value)).upper() for value in (0, 1)] == ["#FFFFFF", BLUE]
+        assert all(spine.get_visible() for spine in ax.spines.values())
+        assert ax.get_title(loc="center") == ("" if layer else f"head {head}")
+        assert ax.get_ylabel() == ("" if head else f"layer {layer}")
+        assert ticks(ax.yaxis) == ([] if head else list(enumerate(TOKENS)))
+        assert ticks(ax.xaxis) == (list(enumerate(TOKENS)) if layer == 1 else [])
+        assert {label.get_rotation() for label in ax.get_xticklabels()} <= {90}
+    assert grid[0, 0].get_position().x1 < grid[0, 1].get_position().x0
+    assert grid[0, 0].get_position().y0 > grid[1, 0].get_position().y1
+    assert bar.get_ylabel() == "weight"
+    assert fig.get_figheight() == pytest.approx(2 * 2.1 + 1.1)
     plt.close(fig)
 
 
-def test_a_grid_of_many_tokens_or_maps_is_drawn_without_names():
-    fig = attention_grid(some_maps(8, 8, 17), ["x"] * 17)
-    assert all(not ax.get_xticks().size and not ax.get_yticks().size for ax in fig.axes[:64])
-    plt.close(fig)
-    fig = attention_grid(some_maps(12, 1, 40), ["x"] * 40)
+@pytest.mark.parametrize(("size", "named"), [(16, 16), (17, 0)])
+def test_a_grid_of_many_tokens_or_maps_is_drawn_without_names(size, named):
+    fig = attention_grid(some_maps(8, 8, size), ["x"] * size)
+    grid = np.array(fig.axes[:64]).reshape(8, 8)
+    assert [len(ax.get_yticks()) for ax in grid[:, 0]] == [named] * 8
+    assert [len(ax.get_xticks()) for ax in grid[7]] == [named] * 8
+    assert not any(len(ax.get_yticks()) for ax in grid[:, 1:].flat) and fig.get_figheight() == pytest.approx(
+        8.9
+    )
     figures.png(fig)
+
+
+def test_a_tall_grid_draws():
+    figures.png(attention_grid(some_maps(12, 1, 40), ["x"] * 40))
 
 
 CAUSAL = np.tril(some_maps())
@@ -88,19 +106,27 @@ def test_one_layer_is_said_as_one():
 
 
 def test_the_bars_and_the_line_at_chance():
-    fig = blank_scores(SCORES, 0.25)
-    for ax, (name, shares) in zip(fig.axes, SCORES.items(), strict=True):
-        assert [bar.get_height() for bar in ax.patches] == shares
-        assert [text.get_text() for text in ax.texts] == [f"{share:.2f}" for share in shares]
-        assert ax.get_title(loc="left") == name and list(ax.get_xticks()) == [1, 2, 3]
-        assert ax.lines[0].get_ydata() == [0.25, 0.25]
-    hatches = [ax.patches[0].get_hatch() for ax in fig.axes]
-    assert len(set(hatches)) == 2, "not told apart by color alone"
+    scores = SCORES | {"c": [0.3, 0.2, 0.1], "d": [0.5, 0.6, 0.7]}
+    fig = blank_scores(scores, 0.25)
+    looks = [(SKY, BLUE, ""), (SKY, VERMILLION, "///"), (SKY, GREEN, "..."), (SKY, PURPLE, "xx")]
+    for ax, (name, shares), look in zip(fig.axes, scores.items(), looks, strict=True):
+        assert bars(ax) == [(place, 0, share, *look) for place, share in enumerate(shares, 1)]
+        assert texts(ax) == [f"{share:.2f}" for share in shares]
+        check_texts_beyond(ax, shares)
+        assert lines(ax) == [([0, 1], [0.25, 0.25], BLACK, "--", "None")]
+        assert ax.get_title(loc="left") == name and ax.get_xticks().tolist() == [1, 2, 3]
+        assert ax.get_ylim() == (0, 1.12) and ax.get_yticks().tolist() == [0, 0.5, 1]
+        assert ax.get_xlabel() == "hidden word"
+    assert [ax.get_ylabel() for ax in fig.axes] == ["share right", "", "", ""]
+    fig.canvas.draw()
+    assert not any(label.get_visible() for label in fig.axes[1].get_yticklabels())  # one scale for all
     assert fig.alt == (
         "Shares of right answers at 3 blanks, measured, a panel for each reader, from the left: copies;"
-        " reads $x$. A dashed line marks chance, 0.2500."
+        " reads $x$; c; d. A dashed line marks chance, 0.2500."
     )
     plt.close(fig)
+    for chance in (0, 1):
+        plt.close(blank_scores(SCORES, chance))
 
 
 def test_any_name_is_drawn_without_a_warning():

@@ -6,10 +6,11 @@ import figure_checks
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from figure_checks import HARD, check_picture
+from figure_checks import HARD, check_picture, lines, ticks
 
 from bert_lab import figures
 from bert_lab.figures.beyond import seed_dots
+from bert_lab.figures.palette import BLACK, BLUE
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
@@ -22,17 +23,32 @@ def test_a_figure_is_a_small_picture_with_words(scores):
     check_picture(seed_dots(scores))
 
 
+def check_rows(ax, rows):
+    """For each row a line over its span, its dots, an upright bar at its mean, and the mean in digits."""
+    expected = []
+    for y, values in enumerate(rows.values()):
+        mean = float(np.mean(values))
+        expected += [
+            ([min(values), max(values)], [y, y], BLUE, "-", "None"),
+            (values, [y] * len(values), BLUE, "None", "o"),
+            ([pytest.approx(mean)] * 2, [y - 0.28, y + 0.28], BLACK, "-", "None"),
+        ]
+        x, height = ax.texts[y].get_position()
+        assert height == y and 0 < x - max(values) < (ax.get_xlim()[1] - max(values))
+        assert ax.texts[y].get_text() == f"{mean:.4f}"
+    assert lines(ax) == expected and len(ax.texts) == len(rows)
+    assert ax.get_ylim() == (len(rows) - 0.5, -0.5), "the first row is on top"
+
+
 def test_dots_and_means_of_one_panel():
     fig = seed_dots(ONE, "share")
     (ax,) = fig.axes
-    spans, dots, means = (ax.lines[i::3] for i in range(3))
-    assert [line.get_xdata().tolist() for line in dots] == list(ONE.values())
-    assert [line.get_xdata()[0] for line in means] == pytest.approx([0.35, 0.5])
-    assert [list(line.get_xdata()) for line in spans] == [[0.25, 0.5], [0.25, 0.75]]
-    assert [set(line.get_ydata()) for line in dots] == [{0}, {1}]
-    assert [text.get_text() for text in ax.texts] == ["0.3500", "0.5000"]
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(ONE)
+    check_rows(ax, ONE)
+    assert ax.get_xlim() == pytest.approx((0.25 - 0.08 * 0.5, 0.75 + 0.32 * 0.5))
+    assert ticks(ax.yaxis) == list(enumerate(ONE))
     assert ax.get_xlabel() == "share" and ax.get_title(loc="left") == ""
+    assert [line.get_visible() for line in ax.get_ygridlines()] == [True, True]
+    assert not any(line.get_visible() for line in ax.get_xgridlines()) and len(ax.get_xticks()) <= 6
     assert fig.alt == (
         "A dot for each seed, a bar at the mean of: share."
         " BERT 0.3500 (0.2500 to 0.5000); + RoPE 0.5000 (0.2500 to 0.7500)."
@@ -40,14 +56,21 @@ def test_dots_and_means_of_one_panel():
     plt.close(fig)
 
 
+def test_equal_scores_have_room_around_them():
+    fig = seed_dots({"a": [0.5, 0.5]})
+    assert fig.axes[0].get_xlim() == pytest.approx((0.5 - 0.08 * 0.02, 0.5 + 0.32 * 0.02))
+    plt.close(fig)
+
+
 def test_a_panel_for_each_task():
     fig = seed_dots(TWO)
     left, right = fig.axes
+    check_rows(left, {"x": [0.25, 0.75], "y": [0.5]})
+    check_rows(right, {"x": [0.5, 0.5], "y": [0.0]})
     assert left.get_title(loc="left") == "a" and right.get_title(loc="left") == "b"
-    assert [label.get_text() for label in left.get_yticklabels()] == ["x", "y"]
-    assert left.get_xlim() == right.get_xlim()
-    assert left.lines[1].get_xdata().tolist() == [0.25, 0.75]
-    assert right.lines[4].get_xdata().tolist() == [0.0]
+    assert ticks(left.yaxis) == [(0, "x"), (1, "y")] and left.get_position().x1 < right.get_position().x0
+    assert left.get_xlim() == right.get_xlim() == pytest.approx((0 - 0.08 * 0.75, 0.75 + 0.32 * 0.75))
+    assert left.get_xlabel() == right.get_xlabel() == "score"
     assert fig.alt == (
         "A dot for each seed, a bar at the mean of: score."
         " a: x 0.5000 (0.2500 to 0.7500); y 0.5000. b: x 0.5000 (0.5000 to 0.5000); y 0.0000."

@@ -3,10 +3,12 @@
 import figure_checks
 import numpy as np
 import pytest
-from figure_checks import HARD, check_picture
+from figure_checks import HARD, bars, check_picture, legend, lines, texts, ticks
+from matplotlib.colors import to_hex
 
 from bert_lab import figures
 from bert_lab.figures.course import share_bars
+from bert_lab.figures.palette import BLACK, ORANGE, SKY, YELLOW
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
@@ -22,24 +24,36 @@ def test_it_is_a_small_picture_with_words():
 
 
 def test_bars_are_as_long_as_the_shares():
-    fig = share_bars({"a": (6, 3, 1), "b": (1, 0, 3)})
+    fig = share_bars({"a": (6, 3, 1), "b $x$": (1, 0, 3)})
     (ax,) = fig.axes
-    bars = sorted((round(bar.get_y() + 0.33), bar.get_x(), bar.get_width()) for bar in ax.patches)
-    assert [bar[0] for bar in bars] == [0, 0, 0, 1, 1, 1]
-    widths = np.array([bar[2] for bar in bars]).reshape(2, 3)
-    np.testing.assert_allclose(np.sort(widths[0]), [0.1, 0.3, 0.6])
-    np.testing.assert_allclose(np.sort(widths[1]), [0, 0.25, 0.75])
-    limits = [line.get_xdata()[0] for line in ax.lines]
-    np.testing.assert_allclose(limits, [0.6, 0.9])
-    texts = [text.get_text() for text in ax.texts]
-    assert texts == ["M 0.600   R 0.300   K 0.100", "M 0.250   R 0.000   K 0.750"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "M [MASK]",
-        "R another token",
-        "K the token itself",
+    mask, other, itself = (ORANGE, BLACK, "///"), (SKY, BLACK, "..."), (YELLOW, BLACK, "xx")
+    assert bars(ax, lying=True) == [
+        (0, 0, 0.6, *mask),
+        (0, 0.6, 0.9, *other),
+        (0, 0.9, 1, *itself),
+        (1, 0, 0.25, *mask),
+        (1, 0.25, 0.25, *other),
+        (1, 0.25, 1, *itself),
     ]
-    assert {bar.get_hatch() for bar in ax.patches} == {"///", "...", "xx"}
-    assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first routine is on top"
+    assert lines(ax) == [
+        ([0.6, 0.6], [0, 1], BLACK, ":", "None"),
+        ([0.9, 0.9], [0, 1], BLACK, ":", "None"),
+    ]
+    assert texts(ax) == ["M 0.600   R 0.300   K 0.100", "M 0.250   R 0.000   K 0.750"]
+    for y, text in enumerate(ax.texts):
+        assert text.get_position()[1] == y and 1 < text.get_position()[0] < 1.1
+    assert legend(ax) == ["M [MASK]", "R another token", "K the token itself"]
+    handles = [
+        (to_hex(handle.get_facecolor()).upper(), handle.get_hatch())
+        for handle in ax.get_legend().legend_handles
+    ]
+    assert handles == [(ORANGE, "///"), (SKY, "..."), (YELLOW, "xx")]
+    assert ticks(ax.yaxis) == [(0, "a"), (1, "b $x$")]
+    assert ax.get_xticks() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert ax.get_xlim() == (0, 1.42) and ax.get_ylim() == (1.6, -0.6), "the first routine is on top"
+    assert ax.spines["bottom"].get_bounds() == (0, 1), "the axis ends where the shares end"
+    assert ax.get_xlabel() == "share of the picked positions"
+    assert ax.xaxis.label.get_position()[0] == pytest.approx(0.5 / 1.42)  # below the middle of the bars
     figures.png(fig)
 
 

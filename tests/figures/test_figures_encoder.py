@@ -1,11 +1,15 @@
 """The figures of the encoder: attention maps and the gap between two formulas of GELU."""
 
 import figure_checks
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from figure_checks import HARD, check_picture
+from figure_checks import HARD, check_picture, legend, lines, ticks
+from figure_checks import texts as texts_of
+from matplotlib.colors import to_hex
 
 from bert_lab import figures
+from bert_lab.figures.palette import BLACK, BLUE, GREY, VERMILLION
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
@@ -17,17 +21,22 @@ def uniform(size: int, *heads: int) -> np.ndarray:
     return np.full((*heads, size, size), 1 / size)
 
 
-def texts_of(ax) -> list[str]:
-    return [text.get_text() for text in ax.texts]
+def written(ax) -> dict[tuple, str]:
+    """(column, row) -> the weight that is written there."""
+    return {text.get_position(): text.get_text() for text in ax.texts if text.get_transform() == ax.transData}
 
 
 def test_an_attention_map_shows_every_weight_and_says_it():
     fig = figures.attention_map(WEIGHTS, WORDS)
-    ax = fig.axes[0]
+    ax, bar = fig.axes
     assert np.array_equal(ax.images[0].get_array(), WEIGHTS)
-    assert [label.get_text() for label in ax.get_xticklabels()] == WORDS
-    assert [label.get_text() for label in ax.get_yticklabels()] == WORDS
-    assert texts_of(ax) == ["0.25", "0.50", "0.25", "0.10", "0.10", "0.80", "0.20", "0.40", "0.40"]
+    assert ax.images[0].get_extent() == [-0.5, 2.5, 2.5, -0.5], "the first row is on top"
+    assert ticks(ax.xaxis) == ticks(ax.yaxis) == list(enumerate(WORDS))
+    assert written(ax) == {(j, i): f"{WEIGHTS[i, j]:.2f}" for i, j in np.ndindex(3, 3)}
+    assert {(text.get_ha(), text.get_va()) for text in ax.texts} == {("center", "center")}
+    assert (ax.get_xlabel(), ax.get_ylabel(), bar.get_ylabel()) == ("looked at", "looks", "weight")
+    assert ax.xaxis.get_label_position() == ax.xaxis.get_ticks_position() == "top"
+    assert ax.images[0].get_interpolation() == "nearest"
     assert fig.alt == (
         "Attention map of 3 tokens, each looks most: 'the' at 'cat' (0.5000); 'cat' at 'sat' (0.8000);"
         " 'sat' at 'cat' (0.4000)."
@@ -39,15 +48,58 @@ def test_the_darkest_square_is_the_largest_weight():
     fig = figures.attention_map(WEIGHTS / 2, WORDS)
     image = fig.axes[0].images[0]
     assert image.norm.vmin == 0 and image.norm.vmax == 0.4
+    assert [to_hex(image.to_rgba(value)).upper() for value in (0, 0.4)] == ["#FFFFFF", BLUE]
+    figures.png(fig)
+
+
+def test_weights_on_dark_squares_are_white():
+    fig = figures.attention_map([[0.71, 0.29], [0, 1]], "ab")
+    inks = [text.get_color() for text in fig.axes[0].texts]
+    assert inks == ["white", BLACK, BLACK, "white"]
     figures.png(fig)
 
 
 def test_heads_stand_side_by_side():
     fig = figures.attention_map(np.stack([WEIGHTS, WEIGHTS[::-1]]), WORDS)
-    assert [texts_of(ax)[-1] for ax in fig.axes[:2]] == ["head 0", "head 1"]
-    assert np.array_equal(fig.axes[1].images[0].get_array(), WEIGHTS[::-1])
+    for head, (ax, weights) in enumerate(zip(fig.axes, (WEIGHTS, WEIGHTS[::-1]), strict=False)):
+        assert texts_of(ax)[-1] == f"head {head}"
+        x, y = ax.texts[-1].get_position()
+        assert x == 0.5 and -0.1 < y < 0 and ax.texts[-1].get_transform() == ax.transAxes, "below the map"
+        assert (ax.texts[-1].get_ha(), ax.texts[-1].get_va()) == ("center", "top")
+        assert np.array_equal(ax.images[0].get_array(), weights)
+        assert written(ax) == {(j, i): f"{weights[i, j]:.2f}" for i, j in np.ndindex(3, 3)}
+        assert ticks(ax.xaxis) == ticks(ax.yaxis) == list(enumerate(WORDS))
+    assert [ax.get_ylabel() for ax in fig.axes] == ["looks", "", "weight"]
+    assert [ax.get_xlabel() for ax in fig.axes] == ["looked at", "looked at", ""]
+    assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
     assert "head 0: 'the' at 'cat' (0.5000)" in fig.alt and "head 1: 'the' at 'cat' (0.4000)" in fig.alt
     figures.png(fig)
+
+
+def test_all_heads_share_one_scale():
+    fig = figures.attention_map(np.stack([WEIGHTS, WEIGHTS / 4]), WORDS)
+    assert [ax.images[0].get_clim() for ax in fig.axes[:2]] == [(0, 0.8), (0, 0.8)]
+    figures.png(fig)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "heads", "turned"),
+    [(["123456"] * 10, 1, 0), (["1234567"] * 10, 1, 90), (["12345"] * 6, 2, 0), (["123456"] * 6, 2, 90)],
+)
+def test_long_labels_are_turned(tokens, heads, turned):
+    fig = figures.attention_map(uniform(len(tokens), heads), tokens)
+    assert {label.get_rotation() for label in fig.axes[0].get_xticklabels()} == {turned}
+    assert {label.get_rotation() for label in fig.axes[0].get_yticklabels()} == {0}
+    figures.png(fig)
+
+
+def test_the_size_of_a_map():
+    sizes = [
+        figures.attention_map(uniform(size, heads), "t" * size).get_figheight()
+        for size, heads in ((3, 1), (12, 1), (30, 1), (30, 4))
+    ]
+    assert sizes == pytest.approx([3.5, 4.7, 6.7, 2.45])  # inches: a map that grows until it is 5.6 high
+    plt.close("all")
 
 
 def test_padding_looks_at_nothing():
@@ -63,6 +115,7 @@ def test_any_token_is_drawn_without_a_warning():
     labels = [label.get_text() for label in fig.axes[0].get_xticklabels()]
     assert labels[:5] == ["$", "$x$", "a_b", "$\\frac$", "\N{WHITE SQUARE}"]
     assert labels[-1] == "x" * 11 + "…"
+    assert not any(label.get_parse_math() for label in fig.axes[0].get_yticklabels())
     assert not any(label.get_parse_math() for label in fig.axes[0].get_xticklabels())
     figures.png(fig)
 
@@ -105,15 +158,35 @@ def test_an_attention_map_that_does_not_fit(weights, tokens, said):
         figures.attention_map(weights, tokens)
 
 
-def test_gelu_gap_marks_the_largest_gap():
-    x = np.array([-1.0, 0, 1, 2])
-    fig = figures.gelu_gap(x, x, x + np.array([0.5, 0, 0.5, -0.25]), name="a $b$")
+def test_gelu_gap_draws_both_curves_and_marks_the_largest_gap():
+    x, exact, gap = [-1.0, 0, 1, 2], np.array([-0.25, 0, 1, 2]), [0.5, 0, 0.5, -0.25]
+    fig = figures.gelu_gap(x, exact, exact + gap, name="a $b$")
     left, right = fig.axes
-    assert left.get_legend().get_texts()[1].get_text() == "a $b$"
-    assert right.lines[1].get_ydata().tolist() == [0.5, 0, 0.5, -0.25]
-    assert right.lines[2].get_xdata().tolist() == [-1, 1]
+    assert lines(left) == [
+        (x, [-0.25, 0, 1, 2], BLUE, "-", "None"),
+        (x, [0.25, 0, 1.5, 1.75], VERMILLION, "--", "None"),
+    ]
+    assert left.lines[0].get_linewidth() > left.lines[1].get_linewidth(), "the first is seen below the second"
+    assert legend(left) == ["exact", "a $b$"] and not left.get_legend().get_texts()[1].get_parse_math()
+    assert (left.get_xlabel(), left.get_ylabel()) == ("x", "GELU(x)")
+    zero, difference, largest = lines(right)
+    assert zero == ([0, 1], [0, 0], GREY, "-", "None")
+    assert difference == (x, gap, BLACK, "-", "None")
+    assert largest == ([-1, 1], [0.5, 0.5], VERMILLION, "None", "s")
+    assert legend(right) == ["largest: 5.0e-01"]
+    assert (right.get_xlabel(), right.get_ylabel()) == ("x", "a $b$ - exact")
+    assert right.get_ylim()[0] < -0.25 and right.get_ylim()[1] == pytest.approx(0.5 + 0.3 * 0.75)
     assert fig.alt.endswith("the gap between a $b$ and exact: at most 5.0e-01, at x = -1.00 and 1.00.")
     check_picture(fig)
+    assert right.yaxis.get_offset_text().get_text() == "1e−1"  # small numbers as digits and a power
+
+
+def test_gelu_gap_marks_all_that_are_as_large_and_says_two():
+    fig = figures.gelu_gap([0, 1, 2, 3], [0] * 4, [1e-3, -1e-3, 1e-3, 0.99e-3])
+    assert lines(fig.axes[1])[2][:2] == ([0, 1, 2], [1e-3, -1e-3, 1e-3])
+    assert legend(fig.axes[0]) == ["exact", "tanh"]
+    assert fig.alt.endswith("at most 1.0e-03, at x = 0.00 and 1.00.")
+    figures.png(fig)
 
 
 def test_gelu_gap_of_equal_curves():

@@ -7,9 +7,11 @@ import figure_checks
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from figure_checks import HARD, check_picture
+from figure_checks import HARD, bars, check_picture, check_texts_beyond, texts, ticks
+from matplotlib.colors import to_hex
 
 from bert_lab import figures
+from bert_lab.figures.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
 
@@ -31,10 +33,13 @@ def test_a_figure_is_a_small_picture_with_words(make):
 def test_loss_ladder_draws_and_says_each_rung():
     fig = MADE["loss_ladder"]()
     ax = fig.axes[0]
-    assert [bar.get_width() for bar in ax.patches] == list(RUNGS.values())
-    assert [text.get_text() for text in ax.texts] == ["3.1781", "2.5000", "1.2500"]
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(RUNGS)
-    assert ax.yaxis_inverted(), "the first rung stands at the top"
+    losses = list(RUNGS.values())
+    assert bars(ax, lying=True) == [(y, 0, loss, SKY, BLUE, "...") for y, loss in enumerate(losses)]
+    assert texts(ax) == ["3.1781", "2.5000", "1.2500"]
+    check_texts_beyond(ax, losses, lying=True)
+    assert ticks(ax.yaxis) == list(enumerate(RUNGS))
+    assert ax.get_ylim() == (2.5, -0.5), "the first rung stands at the top"
+    assert ax.get_xlim() == pytest.approx((0, 1.12 * 3.1781)) and ax.get_xlabel() == "loss in nats"
     assert fig.alt == "Loss ladder, from the top: ln V 3.1781; unigram 2.5000; model $x$ 1.2500."
     plt.close(fig)
 
@@ -45,28 +50,45 @@ def test_loss_ladder_keeps_trained_digits_out_of_the_words():
         fig = figures.loss_ladder(rungs, measured=["b"])
         assert fig.alt == f"Loss ladder, from the top: a 2.0000; b {words}; c 1.0000."
         figures.png(fig)
-    fig = figures.loss_ladder(high, measured=["b"])
-    assert [bar.get_hatch() for bar in fig.axes[0].patches] == ["...", "///", "..."]
+    fig = figures.loss_ladder(low, measured=["b"])
+    plain, measured = (SKY, BLUE, "..."), (ORANGE, VERMILLION, "///")
+    assert [bar[3:] for bar in bars(fig.axes[0], lying=True)] == [plain, measured, plain]
+    assert texts(fig.axes[0]) == ["2.0000", "1.73", "1.0000"]
     figures.png(fig)
     fig = figures.loss_ladder({"b": 1.73}, measured=("b",))
     assert fig.alt == "Loss ladder, from the top: b measured."
-    assert fig.axes[0].texts[0].get_text() == "1.73"
+    assert texts(fig.axes[0]) == ["1.73"]
     plt.close(fig)
 
 
 def test_loss_ladder_of_zeros():
+    fig = figures.loss_ladder({"certain": 0.0})
+    assert fig.axes[0].get_xlim() == (0, 1.12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figures.png(figures.loss_ladder({"certain": 0.0}))
+        figures.png(fig)
+
+
+def test_as_many_bars_as_there_may_be():
+    figures.png(figures.loss_ladder({str(i): i for i in range(8)}))
+    fig = figures.fill_bars([[("a", 1 / 12)] * 12, [("b", 1.0), ("c", 0.0)], [("d", 0.5)], [("e", 0.5)]])
+    assert [ax.get_ylim() for ax in fig.axes] == [(11.5, -0.5)] * 4  # bars of one size in all panels
+    figures.png(fig)
+    figures.png(figures.fill_bars([[("a", 0.6), ("b", 0.40009)]]))  # float32 rounds
 
 
 def test_fill_bars_draw_and_say_each_piece():
     fig = MADE["fill_bars"]()
-    left, right = fig.axes
-    assert [bar.get_width() for bar in left.patches] == [0.5, 0.25]
-    assert [label.get_text() for label in left.get_yticklabels()] == ["new", "los"]
-    assert right.texts[0].get_text() == "0.7500"
-    assert right.get_ylim() == left.get_ylim() == (1.5, -0.5)
+    for number, (ax, blank) in enumerate(zip(fig.axes, BLANKS, strict=True), 1):
+        chances = [chance for _, chance in blank]
+        assert bars(ax, lying=True) == [(y, 0, chance, SKY, BLUE, "...") for y, chance in enumerate(chances)]
+        assert texts(ax) == [f"{chance:.4f}" for chance in chances]
+        check_texts_beyond(ax, chances, lying=True)
+        assert ticks(ax.yaxis) == list(enumerate(piece for piece, _ in blank))
+        assert ax.get_title(loc="left") == f"blank {number}" and ax.get_xlabel() == "probability"
+        assert ax.get_ylim() == (1.5, -0.5), "the first piece stands at the top"
+        assert ax.get_xlim() == (0, 1.25) and ax.get_xticks().tolist() == [0, 0.5, 1]
+    assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
     assert fig.alt == (
         "Probabilities of the best pieces. blank 1: new 0.5000, los 0.2500; blank 2: york 0.7500."
     )
@@ -76,7 +98,7 @@ def test_fill_bars_draw_and_say_each_piece():
 def test_fill_bars_keep_trained_digits_out_of_the_words():
     fig = figures.fill_bars(BLANKS[:1], measured=True)
     assert fig.alt == "Probabilities of the best pieces. blank 1: measured, most probable first (2)."
-    assert fig.axes[0].texts[0].get_text() == "0.50"
+    assert texts(fig.axes[0]) == ["0.50", "0.25"]
     plt.close(fig)
 
 
@@ -103,13 +125,56 @@ def test_ladder_and_bars_draw_any_name_without_a_warning():
         figures.png(figures.fill_bars([[(token, 0.05) for token in half] for half in halves]))
 
 
+def test_influence_matrix_has_outputs_in_rows_and_tokens_in_columns():
+    fig = figures.influence_matrix(SQUARE, "abc")
+    ax, bar = fig.axes
+    np.testing.assert_array_equal(ax.images[0].get_array(), SQUARE)
+    assert ax.images[0].get_extent() == [-0.5, 2.5, 2.5, -0.5], "the first row is on top"
+    assert ticks(ax.xaxis) == ticks(ax.yaxis) == list(enumerate("abc"))
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {90}
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("token that changes", "output that moves")
+    assert bar.get_ylabel() == "how far the output moves" and texts(ax) == []
+    plt.close(fig)
+
+
 def test_influence_matrix_marks_exact_zeros():
     fig = figures.influence_matrix(np.tril(SQUARE), "abc")
+    ax, image = fig.axes[0], fig.axes[0].images[0]
+    zeros = {text.get_position(): text.get_text() for text in ax.texts}
+    assert zeros == dict.fromkeys([(1, 0), (2, 0), (2, 1)], "0")  # (column, row)
+    assert {(text.get_ha(), text.get_va()) for text in ax.texts} == {("center", "center")}
+    np.testing.assert_array_equal(image.get_array().mask, np.triu(np.ones((3, 3)), 1))
+    shades = [to_hex(color).upper() for color in image.to_rgba(np.ma.masked_equal([0, 1e-9, 3, 9], 0))]
+    grey, white, _, black = shades
+    assert (grey, white, black) == (GREY, "#FFFFFF", BLACK)
+    assert image.get_clim() == (0, 9) and image.get_interpolation() == "nearest"
+    light = [sum(image.to_rgba(value)[:3]) for value in np.linspace(0.01, 9, 50)]
+    assert light == sorted(light, reverse=True), "what moves more is darker"
+    plt.close(fig)
+    fig = figures.influence_matrix(np.zeros((2, 2)), "ab")
+    assert fig.axes[0].images[0].get_clim() == (0, 1) and texts(fig.axes[0]) == ["0"] * 4
+    plt.close(fig)
+
+
+@pytest.mark.parametrize(
+    ("n", "height", "named", "zeros", "size", "shades"),
+    [
+        (4, 3.2, 1, 16, 11, 256),
+        (16, 7.04, 1, 256, 11, 256),
+        (17, 7.38, 1, 0, 8, 256),
+        (40, 7.5, 1, 0, 8, 256),
+        (64, 7.5, 2, 0, 8, 256),
+        (65, 7.5, 2, 0, 8, 16),
+        (81, 7.5, 3, 0, 8, 16),
+    ],
+)
+def test_a_large_influence_matrix_has_fewer_names_and_shades(n, height, named, zeros, size, shades):
+    fig = figures.influence_matrix(np.zeros((n, n)), [str(i) for i in range(n)])
     ax = fig.axes[0]
-    zeros = {tuple(map(int, text.get_position())) for text in ax.texts}
-    assert zeros == {(1, 0), (2, 0), (2, 1)}  # (column, row)
-    assert ax.images[0].get_array().mask.sum() == 3
-    assert ax.get_xlabel() == "token that changes" and ax.get_ylabel() == "output that moves"
+    assert ticks(ax.xaxis) == ticks(ax.yaxis) == [(i, str(i)) for i in range(0, n, named)]
+    assert len(ax.texts) == zeros and ax.images[0].cmap.N == shades
+    assert {label.get_fontsize() for label in ax.get_yticklabels()} == {size}
+    assert fig.get_figheight() == pytest.approx(height)
     plt.close(fig)
 
 

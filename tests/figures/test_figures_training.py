@@ -6,9 +6,10 @@ import figure_checks
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from figure_checks import HARD, check_picture
+from figure_checks import HARD, bars, check_picture, legend, lines, texts, ticks
 
 from bert_lab import figures
+from bert_lab.figures.palette import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILLION, YELLOW
 from bert_lab.figures.training import hit_bars, reveal_curves, training_curves
 
 nothing_left_open = figure_checks.nothing_left_open  # around every test here
@@ -45,12 +46,20 @@ def test_training_curves_draw_the_run_and_the_levels():
         (left, [4.0, 3.0, 2.5], [3.9, 2.6], [4.1, 2.7]),
         (right, [0.0, 0.1, 0.2], [0.01, 0.18], [0.001, 0.05]),
     ):
-        each, points, *lines = ax.lines
-        assert each.get_xdata().tolist() == [0, 1, 2] and each.get_ydata().tolist() == batches
-        assert points.get_xdata().tolist() == [0, 2] and points.get_ydata().tolist() == held
-        assert [line.get_ydata()[0] for line in lines] == levels
-        assert [text.get_text() for text in ax.texts] == ["uniform", "uni$gram"]
-    assert right.get_ylim()[0] == 0 and left.get_legend()
+        assert lines(ax) == [
+            ([0, 1, 2], batches, SKY, "-", "None"),
+            ([0, 2], held, BLUE, "-", "o"),
+            ([0, 1], [levels[0]] * 2, VERMILLION, "--", "None"),
+            ([0, 1], [levels[1]] * 2, GREEN, "-.", "None"),
+        ]
+        assert texts(ax) == ["uniform", "uni$gram"]
+        assert [text.get_position() for text in ax.texts] == [(2, level) for level in levels]
+        assert [text.get_color() for text in ax.texts] == [VERMILLION, GREEN]
+        assert {(text.get_ha(), text.get_va()) for text in ax.texts} == {("right", "bottom")}
+        assert ax.get_xlabel() == "step"
+    assert (left.get_ylabel(), right.get_ylabel()) == ("loss in nats", "share of blanks that are hit")
+    assert right.get_ylim()[0] == 0 and left.get_ylim()[0] > 1 and right.get_legend() is None
+    assert legend(left) == ["each batch", "held-out text"]
     plt.close(fig)
 
 
@@ -70,23 +79,39 @@ def test_training_curves_say_no_digits_of_the_run():
     figures.png(fig)
 
 
-def test_hit_bars_draw_shares_with_their_counts():
+def check_hits(ax, results, looks, room):
+    """Bars of shares with whiskers of two standard deviations to each side, from the top."""
+    shares = np.array([hits / blanks for hits, blanks in results.values()])
+    sd = np.sqrt(shares * (1 - shares) / [blanks for _, blanks in results.values()])
+    assert bars(ax, lying=True) == [
+        (y, 0, pytest.approx(share), *look) for y, (share, look) in enumerate(zip(shares, looks, strict=True))
+    ]
+    for i, (share, spread) in enumerate(zip(shares, sd, strict=True)):
+        (whisker,) = ax.collections[i].get_segments()
+        np.testing.assert_allclose(whisker, [[share - 2 * spread, i], [share + 2 * spread, i]], atol=1e-12)
+        x, y = ax.texts[i].get_position()
+        assert y == i and 0 < x - (share + 2 * spread) < 0.05 * room
+    assert ax.get_ylim() == (len(shares) - 0.5, -0.5) and ax.get_xlim() == pytest.approx((0, 1.5 * room))
+    assert ax.get_xlabel() == "share of blanks hit"
+
+
+def test_hit_bars_draw_and_say_the_shares():
     fig = MADE["hit_bars, one test"]()
     (ax,) = fig.axes
-    assert [bar.get_width() for bar in ax.patches] == [0.05, 0.5]
-    assert [text.get_text() for text in ax.texts] == ["0.050  (5 of 100)", "0.500  (1,450 of 2,900)"]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["unigram", "BERT"]
+    check_hits(ax, ONE["same blanks"], [(SKY, BLUE, "...")] * 2, room=0.5)
+    assert texts(ax) == ["0.050  (5 of 100)", "0.500  (1,450 of 2,900)"]
+    assert ticks(ax.yaxis) == [(0, "unigram"), (1, "BERT")] and ax.get_title(loc="left") == ""
+    assert ax.get_xticks().min() == 0 and 0.5 < ax.get_xticks().max() <= 0.75
     assert (
         fig.alt == "Blanks that were hit. same blanks: unigram 5 of 100, 0.050; BERT 1,450 of 2,900, 0.500."
     )
     plt.close(fig)
 
 
-def test_the_whisker_is_two_standard_deviations_to_each_side():
-    fig = hit_bars({"test": {"a": (50, 100)}})
-    (whisker,) = fig.axes[0].collections[0].get_segments()
-    assert whisker[:, 0] == pytest.approx([0.5 - 2 * 0.05, 0.5 + 2 * 0.05])
-    plt.close(fig)
+def test_hit_bars_of_readers_that_hit_nothing():
+    fig = hit_bars({"test": {"a": (0, 10)}})
+    check_hits(fig.axes[0], {"a": (0, 10)}, [(SKY, BLUE, "...")], room=0.05)
+    figures.png(fig)
 
 
 def test_hit_bars_keep_what_was_measured_here_out_of_the_words():
@@ -100,13 +125,18 @@ def test_hit_bars_keep_what_was_measured_here_out_of_the_words():
 
 
 def test_hit_bars_side_by_side():
+    four = {"a": (1, 4), "b": (0, 4), "$c$": (2, 4), "d": (3, 4)}
+    tests = {"hidden": four, "in $view$": {name: (4 - hits, 4) for name, (hits, _) in four.items()}}
+    fig = hit_bars(tests)
+    looks = [(SKY, BLUE, "..."), (ORANGE, VERMILLION, "///"), (YELLOW, BLACK, "xx"), (SKY, BLUE, "...")]
+    for ax, (test, results) in zip(fig.axes, tests.items(), strict=True):
+        check_hits(ax, results, looks, room=1)
+        assert texts(ax) == [f"{hits / 4:.3f}" for hits, _ in results.values()]
+        assert ax.get_title(loc="left") == test and ax.get_xticks().max() == 1
+    assert ticks(fig.axes[0].yaxis) == list(enumerate(four))
+    assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
+    figures.png(fig)
     fig = MADE["hit_bars, two tests"]()
-    left, right = fig.axes
-    assert [bar.get_width() for bar in left.patches] == [0.25, 0]
-    assert [bar.get_width() for bar in right.patches] == [1, 0.5]
-    assert left.get_title(loc="left") == "hidden" and right.get_title(loc="left") == "in view"
-    assert left.get_xlim() == right.get_xlim() and max(left.get_xticks()) <= 1
-    assert len({bar.get_hatch() for bar in left.patches}) == 2, "no reader is told by color alone"
     assert fig.alt == (
         "Blanks that were hit. hidden: a 1 of 4, 0.250; b 0 of 4, 0.000."
         " in view: a 4 of 4, 1.000; b 2 of 4, 0.500."
@@ -117,8 +147,14 @@ def test_hit_bars_side_by_side():
 def test_reveal_curves_draw_and_say_who_leads():
     fig = MADE["reveal_curves"]()
     (ax,) = fig.axes
-    assert [line.get_ydata().tolist() for line in ax.lines] == list(CHANCES.values())
-    assert [label.get_text() for label in ax.get_xticklabels()] == WORDS
+    assert lines(ax) == [
+        ([0, 1, 2], [0.1, 0.2, 0.9], BLUE, "-", "o"),
+        ([0, 1, 2], [0.3, 0.1, 0.0], VERMILLION, "--", "s"),
+    ]
+    assert ticks(ax.xaxis) == list(enumerate(WORDS))
+    assert legend(ax) == list(CHANCES) and ax.get_legend().get_title().get_text() == "piece"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("words added to the right, one by one", "probability")
+    assert ax.get_ylim() == (0, 1.02)
     assert fig.alt == (
         "Probabilities of 2 pieces as words are added."
         " The likeliest of them after -: $x$; statement: import; modules.: import."
@@ -127,7 +163,7 @@ def test_reveal_curves_draw_and_say_who_leads():
 
 
 def test_many_words_are_turned():
-    for words, turned in ((WORDS, 0), (["something"] * 12, 90)):
+    for words, turned in ((WORDS, 0), (["sevenxx"] * 12, 0), (["eightxxx"] * 12, 90)):
         fig = reveal_curves(words, {"a": np.full(len(words), 0.5)})
         assert {label.get_rotation() for label in fig.axes[0].get_xticklabels()} == {turned}
         figures.png(fig)

@@ -61,6 +61,23 @@ def test_matrices_decay_and_vectors_do_not():
     ]
 
 
+@pytest.mark.parametrize("gradients", [(3e-6, 1e-6, 2e-6), (0.3, -0.1, 0.0)])
+def test_steps_follow_the_formula_of_adamw(gradients):
+    line, rate = Line(), 0.1
+    with torch.no_grad():
+        line.slope.fill_(2)
+        line.height.fill_(3)
+    optimizer = fitting.optimizer_of(line)
+    expected, mean, square = np.array([2.0, 3.0]), 0.0, 0.0
+    for step, gradient in enumerate(gradients, 1):
+        fitting.update(line, optimizer, gradient * line(torch.ones(1, 1)).sum(), rate)
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.98 * square + 0.02 * gradient**2
+        expected -= rate * np.array([0.01, 0]) * expected  # the matrix decays
+        expected -= rate * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.98**step)) + 1e-6)
+        found = [line.slope.item(), line.height.item()]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_large_gradients_are_clipped():
     line = Line()
     optimizer = torch.optim.SGD(line.parameters(), lr=1.0)
