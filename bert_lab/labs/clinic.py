@@ -1,4 +1,4 @@
-"""The checkpoint clinic: a dozen broken checkpoints, the error of each, and a lab to diagnose them in."""
+"""The checkpoint clinic: twelve broken checkpoints, the error of each, and a lab to diagnose them."""
 
 import dataclasses
 import html
@@ -20,7 +20,7 @@ _LAYER, _HEAD = "bert.encoder.layer.0.", "cls.predictions."
 
 @dataclasses.dataclass(frozen=True)
 class Patient:
-    """A broken checkpoint: what is done to a sound directory, what that is called, its sign and its cure."""
+    """A broken checkpoint: how a sound directory is damaged, the diagnosis, its sign and its cure."""
 
     harm: Callable[[Path], None]
     diagnosis: str
@@ -40,7 +40,7 @@ def _weights(change: Callable[[dict], None]) -> Callable[[Path], None]:
 
 
 def _config(name: str, change: Callable) -> Callable[[Path], None]:
-    """Rewrite one entry of the config: `change` gets its value."""
+    """Rewrite one entry of the config by `change(value)`."""
 
     def harm(folder: Path) -> None:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
@@ -187,9 +187,9 @@ def admit(model, folder) -> dict[str, Path]:
 
 
 def examine(ward: Path, lines: int | None = None) -> str:
-    """What `load_bert` says of this directory: its error, with paths from the directory on, or that it loads.
+    """The error of `load_bert` for this directory, with paths from the directory on; or that it loads.
 
-    lines: how many lines of the error to give, at most; all by default.
+    lines: how many lines of the error to give at most; by default all.
     """
     try:
         load_bert(ward)
@@ -203,8 +203,8 @@ def examine(ward: Path, lines: int | None = None) -> str:
 class ClinicLab(Lab):
     """Choose a patient, read the loader's error, and commit to a diagnosis.
 
-    wards: directories by letter, from `admit`. `patient` and `diagnosis` are what is chosen, `error_text` is
-    what the loader says, and `healed` holds the letters that were diagnosed rightly.
+    wards: directories by letter, from `admit`. `patient` and `diagnosis` are the chosen values, `error_text`
+    is the loader's error, and `healed` are the letters of the patients with a right diagnosis.
     """
 
     def __init__(self, wards: dict[str, Path]):
@@ -238,11 +238,11 @@ class ClinicLab(Lab):
 
     @property
     def diagnosis(self) -> str | None:
-        """The diagnosis that is chosen, or None."""
+        """The chosen diagnosis, or None."""
         return self.diagnosis_menu.value
 
     def draw(self) -> None:
-        """Examine the patient and show what the loader says."""
+        """Examine the patient and show the loader's error."""
         self.error_text, self.symptom.value, self.verdict.value = None, "", ""
         self.error_text = examine(self.wards[self.patient])
         self.symptom.value = (
@@ -251,7 +251,7 @@ class ClinicLab(Lab):
         )
 
     def commit(self) -> None:
-        """Compare the diagnosis with what was done to the patient."""
+        """Compare the diagnosis with the damage."""
         if self.diagnosis is None:
             self.verdict.value = '<div role="status">Choose a diagnosis first.</div>'
             return
@@ -265,15 +265,15 @@ class ClinicLab(Lab):
         self.verdict.value = f'<div role="status">{said}<br>{self.score()}</div>'
 
     def score(self) -> str:
-        """How many are diagnosed."""
+        """The number of patients with a right diagnosis, as text."""
         return f"{len(self.healed)} of {len(self.wards)} patients diagnosed."
 
     def as_text(self) -> str:
-        """The patient and what the loader says, as plain text."""
+        """The patient and the loader's error, as plain text."""
         return f"{super().as_text()}\nPatient {self.patient}\n{inline_text(self.error_text or 'no answer')}"
 
     def as_html(self) -> str:
-        """The patient and what the loader says, as HTML."""
+        """The patient and the loader's error, as HTML."""
         return (
             f"{super().as_html()}<p>Patient {self.patient}: {html.escape(self.error_text or 'no answer')}</p>"
         )

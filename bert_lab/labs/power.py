@@ -1,4 +1,4 @@
-"""The power lab: how much data until a test notices a wrong recipe."""
+"""The power lab: how much data a test needs to detect a wrong recipe."""
 
 import html
 
@@ -12,15 +12,15 @@ from bert_lab.measuring.rates import exact_shares, power, power_curve, required_
 from bert_lab.measuring.recipes import WRONG
 
 VOCAB = 30522  # of BERT's English uncased vocabulary
-PICKS = np.unique(np.geomspace(10, 1e6, 101).round().astype(np.int64))  # where the curves are computed
+PICKS = np.unique(np.geomspace(10, 1e6, 101).round().astype(np.int64))  # at which the curves are computed
 
 
 class PowerLab(Lab):
     """Choose a wrong recipe, a false-alarm rate and a power; see how many picks the test needs.
 
-    The test is the chi-square test of what picked positions show against the exact shares of 80/10/10 at V =
-    30522. `recipe` (a name of `recipes.WRONG`), `alpha`, `target` (the power) and `p` are the values of the
-    controls, to be read; `picks` and `tokens` are the answer.
+    The test is the chi-square test of the picks against the exact shares of 80/10/10 at V = 30522. `recipe`
+    (a name of `recipes.WRONG`), `alpha`, `target` (the power) and `p` are the values of the controls. `picks`
+    and `tokens` are the answer.
     """
 
     def __init__(self):
@@ -66,7 +66,7 @@ class PowerLab(Lab):
 
     @property
     def target(self) -> float:
-        """The wanted chance to notice the recipe."""
+        """The wanted power: the chance to detect the recipe."""
         return self.target_slider.value
 
     @property
@@ -101,7 +101,7 @@ class PowerLab(Lab):
         )
 
     def settings(self) -> str:
-        """What the controls say, in a line."""
+        """The values of the controls, in a line."""
         rates = f"false-alarm rate {self.alpha:g}, power {self.target:g}"
         return f"wrong recipe {self.recipe}, {rates}, p {self.p:.2f}"
 

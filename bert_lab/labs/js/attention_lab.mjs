@@ -1,5 +1,5 @@
 // The attention lab: where a token looks, by layer and head, and what its output depends on.
-import { addStyle, COLORS, controlRow, element, labelled, labFrame, pushButton, redraws, sliderFor, svgElement, textFor } from "./look.mjs";
+import { addStyle, COLORS, controlRow, element, labelled, labFrame, pushButton, redraws, sliderFor, svgElement, textFor } from "./elements.mjs";
 
 const ROW = 30; // pixels of height that a token has
 const FEW_HEADS = 6, FEW_TOKENS = 24; // with more, a panel takes the lab's whole width

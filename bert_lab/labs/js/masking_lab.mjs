@@ -1,7 +1,7 @@
 // The masking lab: turn the rate and the split, and see whether what comes out fits the exact shares.
 
 import { IGNORE, PCG32, mlmMask } from "./engine.mjs";
-import { COLORS, FATES, controlRow, element, fatesOf, labFrame, menuFor, pushButton, redraws, sliderFor, svgElement, tickFor, tokenStrip } from "./look.mjs";
+import { COLORS, FATES, controlRow, element, fatesOf, labFrame, menuFor, pushButton, redraws, sliderFor, svgElement, tickFor, tokenStrip } from "./elements.mjs";
 import { chiSquare, countShown, exactShares, fixed, grouped, pickBand, pickPmf, power } from "./rates.mjs";
 
 const SHOWN = ["[MASK]", "another token", "the token itself"];

@@ -1,7 +1,7 @@
 // The draw microscope: the masking of one sentence, one draw at a time.
 
 import { BERT_SPLIT, PCG32, ValueError, asProbability, mlmMask, sampleCategorical, quoted } from "./engine.mjs";
-import { CHOSEN, PENDING, controlRow, element, labFrame, marked, pushButton, redraws, sliderFor, textFor, tokenStrip } from "./look.mjs";
+import { CHOSEN, PENDING, controlRow, element, labFrame, marked, pushButton, redraws, sliderFor, textFor, tokenStrip } from "./elements.mjs";
 import { digitsOf, fixed, general } from "./rates.mjs";
 
 const SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];

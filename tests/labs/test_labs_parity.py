@@ -12,7 +12,7 @@ from transformers import BertForMaskedLM
 
 import bert_lab
 from bert_lab.labs import ladder
-from bert_lab.labs.ladder import Climb, LadderLab, build, climb, name_table
+from bert_lab.labs.parity import Climb, LadderLab, build, climb, name_table
 from bert_lab.model import BertConfig, BertForMLM
 
 SIZES = BertConfig(vocab=40, max_len=12, d_model=16, n_heads=2, n_layers=2, d_ff=24)
