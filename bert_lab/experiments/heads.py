@@ -16,7 +16,7 @@ from ..training.shipped import manual_bert
 from .base import Comparison, as_seeds, environment
 
 DEFAULTS = {"steps": 150}
-BATCH = 16  # rows a step
+BATCH_SIZE = 16  # rows a step
 PEAK = 5e-4  # the highest learning rate
 PEAK_OF_HEAD = 1e-2  # the same, if the head alone is trained
 SHIPPED, RANDOM = "shipped weights", "random weights"
@@ -34,7 +34,7 @@ def train_on(
         task: of `tasks.manual_tasks()`, whose ids are of the book's vocabulary.
         source: a `BertEncoder` or a kind of it, or a model with one as `encoder`. It is not changed.
         seed: of the head's initial weights and of the order of the rows.
-        steps: how many updates, of `BATCH` rows each.
+        steps: how many updates, of `BATCH_SIZE` rows each.
         frozen: train the head alone.
 
     Returns:
@@ -45,7 +45,7 @@ def train_on(
     if frozen:
         model.encoder.requires_grad_(False)
     peak = PEAK_OF_HEAD if frozen else PEAK
-    fit(model, steps, lambda step: model(**task.batch(step, seed, BATCH))[1], peak=peak)
+    fit(model, steps, lambda step: model(**task.batch(step, seed, BATCH_SIZE))[1], peak=peak)
     with torch.no_grad():
         answers = [model(**batch)[0].argmax(-1) for batch in task.held_out_batches()]
     return task.score(answers)
@@ -62,7 +62,7 @@ def run(
 
     Args:
         seeds: how many. Each has its own head, random weights and order of the rows.
-        steps: of `BATCH` rows each.
+        steps: of `BATCH_SIZE` rows each.
         tasks: what is learned, in the book's vocabulary; by default `manual_tasks()`.
         say: called with each result as a line of text.
 
@@ -88,7 +88,7 @@ def run(
         "balanced accuracy on held-out rows: for each answer the share found, and their mean",
         {
             "steps": steps,
-            "rows a step": BATCH,
+            "rows a step": BATCH_SIZE,
             "peak": PEAK,
             "peak of a head alone": PEAK_OF_HEAD,
             "seeds": len(numbers),

@@ -145,7 +145,4 @@ class AttentionSteps(Lab):
 
     def as_html(self) -> str:
         """The steps as a table in HTML."""
-        return (
-            f"<p><b>Attention steps</b>: {html.escape(self._setting())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{self._table()}"
-        )
+        return f"{self.caption(self._setting())}{self._table()}"

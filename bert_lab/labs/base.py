@@ -144,6 +144,11 @@ class Lab(widgets.VBox):
         """Compute the result from the controls' values and put it into the result widgets."""
         raise NotImplementedError
 
+    def caption(self, settings: str) -> str:
+        """The title and the settings, as HTML."""
+        note = "<i>Run this cell in JupyterLab to use it.</i>"
+        return f"<p><b>{html.escape(self.title)}</b>: {html.escape(settings)}. {note}</p>"
+
     def as_text(self) -> str:
         """The present state as plain text, the same on every machine."""
         return f"{inline_text(self.title)}: {inline_text(self.how_to)}"

@@ -58,11 +58,11 @@ def _untie(tensors: dict) -> None:
     tensors[_HEAD + "decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"] + 0.01
 
 
-def _lose_one(tensors: dict) -> None:
+def _remove_tensor(tensors: dict) -> None:
     del tensors[_LAYER + "attention.output.dense.bias"]
 
 
-def _behead(tensors: dict) -> None:
+def _remove_head(tensors: dict) -> None:
     for name in [name for name in tensors if name.startswith(_HEAD)]:
         del tensors[name]
 
@@ -71,22 +71,22 @@ def _name_twice(tensors: dict) -> None:
     tensors["bert.embeddings.LayerNorm.gamma"] = tensors["bert.embeddings.LayerNorm.weight"] + 0.5
 
 
-def _point(folder: Path) -> None:
+def _write_pointer(folder: Path) -> None:
     size = (folder / WEIGHTS).stat().st_size
     text = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'4b8d' * 16}\nsize {size}\n"
     (folder / WEIGHTS).write_text(text, encoding="utf-8")
 
 
-def _cut(folder: Path) -> None:
+def _truncate(folder: Path) -> None:
     data = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(data[:-100])
 
 
-def _pickle(folder: Path) -> None:
+def _rename_to_pickle(folder: Path) -> None:
     (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
 
 
-def _lose_shard(folder: Path) -> None:
+def _remove_shard(folder: Path) -> None:
     tensors = load_file(folder / WEIGHTS)
     (folder / WEIGHTS).unlink()
     names, shards = sorted(tensors), [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
@@ -105,7 +105,7 @@ PATIENTS = {
         "Transpose it where it was written; a square matrix would have loaded in silence.",
     ),
     "B": Patient(
-        _point,
+        _write_pointer,
         "the weights file is only a pointer",
         "A pointer of Git LFS is a small text in the place of the weights.",
         "Fetch the file itself, with `git lfs pull`.",
@@ -117,7 +117,7 @@ PATIENTS = {
         "It is another model: loading it as a tied one would change its answers.",
     ),
     "D": Patient(
-        _weights(_lose_one),
+        _weights(_remove_tensor),
         "one tensor is missing",
         "A missing tensor is named, with nothing else wrong around it.",
         "Save the whole state dict again. A random bias in its place would be worse than an error.",
@@ -135,25 +135,25 @@ PATIENTS = {
         "Find the config that belongs to these weights.",
     ),
     "G": Patient(
-        _weights(_behead),
+        _weights(_remove_head),
         "the checkpoint has no MLM head",
         "Everything of the head is missing, and nothing else.",
         "Load it into a bare `BertEncoder`, or find the checkpoint that has the head.",
     ),
     "H": Patient(
-        _cut,
+        _truncate,
         "the download was cut off",
         "A cut file is shorter than its own header says.",
         "Download it again, and compare its size or its checksum.",
     ),
     "I": Patient(
-        _pickle,
+        _rename_to_pickle,
         "the weights are a pickle",
         "There is a `.bin` file and no `.safetensors`.",
         "A pickle can run any code when it is opened. Have its owner save it as safetensors.",
     ),
     "J": Patient(
-        _lose_shard,
+        _remove_shard,
         "a part of a sharded checkpoint is missing",
         "The index names a file that is not there.",
         "Download the missing part.",

@@ -123,7 +123,7 @@ class FillInLab(Lab):
         (word,) = self.tok.tokens(ids)
         return next((chance, rank) for rank, (piece, chance) in enumerate(pieces, 1) if piece == word)
 
-    def watching(self) -> str:
+    def watched_summary(self) -> str:
         """The probability and the rank of the watched word, as a sentence; empty without such a word."""
         if not self.word or self.best is None:
             return ""
@@ -143,10 +143,10 @@ class FillInLab(Lab):
         return (
             f"<div>The model sees: <code>{html.escape(self.shown)}</code></div><table><tr>"
             '<th scope="col">piece</th><th scope="col">probability</th><th scope="col"></th></tr>'
-            f"{body}</table><div>{html.escape(self.watching())}</div>"
+            f"{body}</table><div>{html.escape(self.watched_summary())}</div>"
         )
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The text and the best piece in a line, without digits, which depend on the model."""
         if self.best is None:
             return "no answer"
@@ -154,8 +154,8 @@ class FillInLab(Lab):
 
     def as_text(self) -> str:
         """The visible text and the best piece."""
-        return f"{super().as_text()}\n{self.said()}"
+        return f"{super().as_text()}\n{self.summary()}"
 
     def as_html(self) -> str:
         """The visible text and the best piece."""
-        return f"{super().as_html()}<p><code>{html.escape(self.said())}</code></p>"
+        return f"{super().as_html()}<p><code>{html.escape(self.summary())}</code></p>"

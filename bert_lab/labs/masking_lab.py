@@ -5,7 +5,7 @@ import html
 import numpy as np
 import traitlets
 
-from bert_lab.checks import as_split
+from bert_lab.checks import as_bool, as_split
 from bert_lab.labs.base import bad, good
 from bert_lab.labs.js_lab import JsLab, Setting
 from bert_lab.labs.strip import Strip, fates_of
@@ -59,12 +59,6 @@ def _one_of(known):
     return check
 
 
-def _flag(_lab, name, value):
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}: expected True or False, got {value!r}")
-    return value
-
-
 class MaskingLab(JsLab):
     """Sliders for the masking of a batch; the fate of each token, histograms, and a verdict in words.
 
@@ -89,7 +83,7 @@ class MaskingLab(JsLab):
     vocab = Setting(1000, _one_of(SIZES)).tag(sync=True)
     seed = Setting(1, _number(int, 0, 99)).tag(sync=True)
     batches = Setting(40, _number(int, 1, 400)).tag(sync=True)
-    fresh = Setting(False, _flag).tag(sync=True)
+    fresh = Setting(False, lambda _lab, name, value: as_bool(value, name)).tag(sync=True)
     code = Setting(MLM_MASK, _one_of((MLM_MASK, *WRONG))).tag(sync=True)
     given = traitlets.Dict(
         {

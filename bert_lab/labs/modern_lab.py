@@ -154,7 +154,7 @@ class ModernLab(Lab):
             labels[-1] += f" (window {self.window}, one layer in {self.every} global)"
         return f"{self.size}, T = {self.length}; {', '.join(labels) or 'no change'}"
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The results, in a few sentences."""
         if self.work is None:
             return "no answer"
@@ -165,10 +165,10 @@ class ModernLab(Lab):
         return (
             f"This one has {this / bert:.4f} times BERT's parameters, and does {this_work / bert_work:.4f} "
             f"times its work at T = {self.length}. Attention is {shares[0]:.4f} of BERT's work and "
-            f"{shares[1]:.4f} of this one's. {self.sight()}"
+            f"{shares[1]:.4f} of this one's. {self.attention_summary()}"
         )
 
-    def sight(self) -> str:
+    def attention_summary(self) -> str:
         """How many positions each position sees, in a sentence."""
         config = self.configs[1]
         reach = [config.radius(layer) for layer in range(config.n_layers)]
@@ -212,7 +212,7 @@ class ModernLab(Lab):
             body += f'<tr><th scope="row" style="font-weight:normal">{html.escape(name)}</th>{cells}</tr>'
         on = "".join(f"<li>{LABELS[name]}: {html.escape(CHANGES[name])}</li>" for name in self.changes)
         return (
-            f"<b>{html.escape(self.said())}</b>{self._squares()}<table>{body}</table>"
+            f"<b>{html.escape(self.summary())}</b>{self._squares()}<table>{body}</table>"
             f"<ul>{on or '<li>no change: this is BERT</li>'}</ul>"
         )
 
@@ -232,12 +232,12 @@ class ModernLab(Lab):
                 '<span style="display:inline-block;margin:4px 8px 4px 0;text-align:center">'
                 f'<span style="{outer}"><span style="{inner}"></span></span><br>{layer + 1} {kind}</span>'
             )
-        told = html.escape(f"Who sees whom, a square for each layer. {self.sight()}", quote=True)
+        told = html.escape(f"Who sees whom, a square for each layer. {self.attention_summary()}", quote=True)
         return f'<div role="img" aria-label="{told}" style="margin:.5em 0">{squares}</div>'
 
     def as_text(self) -> str:
         """The settings and the numbers, as plain text."""
-        lines = [f"ModernBERT lab: {self.settings()}", self.said()]
+        lines = [f"ModernBERT lab: {self.settings()}", self.summary()]
         if self.work is not None:
             table = [
                 (name, "BERT", "this one") if bert is None else (f"  {name}", f"{bert:,}", f"{this:,}")
@@ -248,8 +248,5 @@ class ModernLab(Lab):
 
     def as_html(self) -> str:
         """The settings, the numbers and the attention masks, as HTML."""
-        shown = html.escape(self.said()) if self.work is None else self._shown()
-        return (
-            f"<p><b>ModernBERT lab</b>: {html.escape(self.settings())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{shown}"
-        )
+        shown = html.escape(self.summary()) if self.work is None else self._shown()
+        return f"{self.caption(self.settings())}{shown}"

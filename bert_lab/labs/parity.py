@@ -206,10 +206,10 @@ class LadderLab(Lab):
         model, bert = self.models[self.weights], self.faults[self.fault]
         self.climbed = climb(model, bert, self.config, self.batches[self.batch])
         mark = bad("Broken") if self.climbed.first_broken else good("Whole")
-        self.answer.value = f'<div role="status">{mark}: {html.escape(self.said())}</div>'
+        self.answer.value = f'<div role="status">{mark}: {html.escape(self.summary())}</div>'
         self.figure.value = figures.html_image(figures.parity_ladder(self.climbed.rungs, limit=LIMIT))
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The answer in a sentence."""
         if self.climbed is None:
             return "no answer"
@@ -225,12 +225,12 @@ class LadderLab(Lab):
 
     def as_text(self) -> str:
         """The settings and the answer, as plain text."""
-        return f"Ladder lab. {self.settings()}\n{self.said()}"
+        return f"Ladder lab. {self.settings()}\n{self.summary()}"
 
     def as_html(self) -> str:
         """The settings and the answer, as HTML."""
         return (
             f"<p><b>Ladder lab</b>. {html.escape(self.settings())}."
             " <i>(Run this cell in JupyterLab to use it.)</i></p>"
-            f"<p>{html.escape(self.said())}</p>"
+            f"<p>{html.escape(self.summary())}</p>"
         )

@@ -83,7 +83,7 @@ class PowerLab(Lab):
         self.tenth = power(max(1, self.picks // 10), right, wrong[self.recipe], self.alpha)
         story = f"{self.recipe} in {WRONG[self.recipe].source}: {WRONG[self.recipe].story}."
         self.answer.value = (
-            f'<div role="status"><b>{html.escape(self.said())}</b><br>{html.escape(story)}</div>'
+            f'<div role="status"><b>{html.escape(self.summary())}</b><br>{html.escape(story)}</div>'
         )
         curves = {name: power_curve(right, shares, PICKS, self.alpha) for name, shares in wrong.items()}
         fig = figures.power_curves(
@@ -91,7 +91,7 @@ class PowerLab(Lab):
         )
         self.figure.value = figures.html_image(fig)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The answer in a sentence or two."""
         if self.tenth is None:
             return "no answer"
@@ -107,12 +107,8 @@ class PowerLab(Lab):
 
     def as_text(self) -> str:
         """The settings and the answer, as plain text."""
-        return f"Power lab: {self.settings()}\n{self.said()}"
+        return f"Power lab: {self.settings()}\n{self.summary()}"
 
     def as_html(self) -> str:
         """The settings and the answer, as HTML."""
-        return (
-            f"<p><b>Power lab</b>: {html.escape(self.settings())}."
-            " <i>Run this cell in JupyterLab to use it.</i></p>"
-            f"<p>{html.escape(self.said())}</p>"
-        )
+        return f"{self.caption(self.settings())}<p>{html.escape(self.summary())}</p>"

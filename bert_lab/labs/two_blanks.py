@@ -79,7 +79,7 @@ class TwoBlanksLab(Lab):
         """Compute the tables and show them."""
         self.tables = None
         self.tables = pair_table(self.share, self.fit)
-        self.answer.value = f'<div role="status">{self._table()}{html.escape(self.said())}</div>'
+        self.answer.value = f'<div role="status">{self._table()}{html.escape(self.summary())}</div>'
 
     def rows(self) -> list[tuple[str, float, float, float]]:
         """(pair, true, apart, score) for each pair, and the sums."""
@@ -87,7 +87,7 @@ class TwoBlanksLab(Lab):
         columns = [table.ravel().tolist() for table in self.tables.values()]
         return [*zip(names, *columns, strict=True), ("sum", *(sum(column) for column in columns))]
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The result, in two sentences."""
         if self.tables is None:
             return "no answer"
@@ -120,12 +120,9 @@ class TwoBlanksLab(Lab):
         if self.tables is not None:
             lines.append(f"{'pair':<12}    true   apart   score")
             lines += [f"{name:<12} {a:7.4f} {b:7.4f} {c:7.4f}" for name, a, b, c in self.rows()]
-        return "\n".join([*lines, self.said()])
+        return "\n".join([*lines, self.summary()])
 
     def as_html(self) -> str:
         """The settings and the answer, as HTML."""
         table = "" if self.tables is None else self._table()
-        return (
-            f"<p><b>Two blanks</b>: {html.escape(self.settings())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{table}<p>{html.escape(self.said())}</p>"
-        )
+        return f"{self.caption(self.settings())}{table}<p>{html.escape(self.summary())}</p>"

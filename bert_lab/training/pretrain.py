@@ -230,7 +230,7 @@ class _Training:
     def __init__(self, plan: Plan, corpus: Corpus):
         self.plan, self.corpus = plan, corpus
         config = BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES[plan.config])
-        self.model = BertForMLM(config, PCG32(plan.seed)) if plan.start is None else _begun(plan, config)
+        self.model = BertForMLM(config, PCG32(plan.seed)) if plan.start is None else _load_start(plan, config)
         self.optimizer = optimizer_of(self.model)
         self.step = 0
         self.history: list[dict] = []
@@ -293,7 +293,7 @@ def _fingerprint(model: BertForMLM) -> str:
     return digest.hexdigest()[:16]
 
 
-def _begun(plan: Plan, wanted: BertConfig) -> BertForMLM:
+def _load_start(plan: Plan, wanted: BertConfig) -> BertForMLM:
     """The model of `plan.start`, which must have the wanted sizes, in train mode."""
     model = load_bert(plan.start, dropout=0.0)
     there, here = asdict(model.config), asdict(wanted)

@@ -8,7 +8,7 @@ from bert_lab.beyond.heads import BertForSequenceClassification, BertForTokenCla
 from bert_lab.data.tasks import Task
 from bert_lab.experiments import heads as experiment
 from bert_lab.experiments.base import Comparison, stored
-from bert_lab.experiments.heads import BATCH, DEFAULTS, PEAK, PEAK_OF_HEAD, run, train_on
+from bert_lab.experiments.heads import BATCH_SIZE, DEFAULTS, PEAK, PEAK_OF_HEAD, run, train_on
 
 CONFIG = BertConfig(20, 8, 32, 2, 1, 32, dropout=0.0)
 
@@ -66,7 +66,7 @@ def test_what_is_trained(trained):
     fresh = BertForSequenceClassification(CONFIG, 2, PCG32(3))
     fresh.encoder.load_state_dict(encoder.state_dict())
     assert all(torch.equal(p, before[name]) for name, p in fresh.named_parameters())
-    assert fresh(**ROWS.batch(0, 3, BATCH))[1].item() == pytest.approx(losses[0], abs=1e-6)
+    assert fresh(**ROWS.batch(0, 3, BATCH_SIZE))[1].item() == pytest.approx(losses[0], abs=1e-6)
     # What is scored are the answers of the model that was trained.
     for task, model, score in zip((ROWS, PIECES), (rows_model, pieces_model), scores, strict=True):
         answers = [model(batch["ids"], attn_mask=batch["attn_mask"])[0] for batch in task.held_out_batches()]

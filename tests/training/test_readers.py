@@ -1,4 +1,4 @@
-"""The ladder: the same blanks for every reader, and what each of them may see."""
+"""BERT and its baselines: the same blanks for each, and what each of them may see."""
 
 import json
 from pathlib import Path
