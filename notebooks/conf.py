@@ -17,7 +17,7 @@ from sphinx.util import logging
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bert_lab import __version__
-from bert_lab.labs import front
+from bert_lab.labs import js_lab
 
 project = "bert_lab"
 version = release = __version__
@@ -126,7 +126,7 @@ def add_scripts(app: Sphinx, config) -> None:
     fonts = Path("output", "chtml", "fonts")
     shutil.copytree(packed / fonts, made / "mathjax" / fonts)
     shutil.copy(packed / Path(mathjax_path).name, made / "mathjax")
-    (made / "bert_lab.js").write_text(front.page_script(), encoding="utf-8")
+    (made / "bert_lab.js").write_text(js_lab.page_script(), encoding="utf-8")
     config.html_static_path.append(str(made))
 
 

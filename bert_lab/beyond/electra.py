@@ -1,8 +1,8 @@
-"""ELECTRA: a small generator fills blanks by chance; the encoder learns to tell which pieces were replaced.
+"""ELECTRA: a small generator fills the blanks, and the encoder learns to detect which pieces were replaced.
 
-The generator is a small `BertForMLM`. Pieces that are drawn from its predictions are put into the blanks, and
-the discriminator says at every position whether the piece that stands there was replaced. So it learns from
-all real positions, not from the blanks alone. Afterwards the generator is thrown away.
+The generator is a small `BertForMLM`. Pieces drawn from its predictions are put into the blanks. The
+discriminator says at every position whether its piece was replaced. So it learns from all real positions, not
+from the blanks alone. After training, the generator is not used any more.
 
 Shapes: B batch, T positions, N real ones, M blanks, d model width, e width of the tables, V vocabulary.
 Source: Clark et al. 2020, "ELECTRA: Pre-training Text Encoders as Discriminators Rather Than Generators".
@@ -29,7 +29,7 @@ from ..model import BertConfig, BertEncoder, BertForMLM, linear, table
 from ..padding import BATCH, TokenBatch, mean_cross_entropy
 from ..rng import PCG32
 
-WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 2 and appendix A
+DISCRIMINATOR_WEIGHT = 50.0  # of its loss: Clark et al. 2020, section 2 and appendix A
 
 
 # ---- the discriminator
@@ -39,8 +39,8 @@ WEIGHT = 50.0  # of the discriminator's loss: Clark et al. 2020, section 2 and a
 class ElectraConfig(BertConfig):
     """The sizes of a discriminator whose tables may be narrower than its layers.
 
-    d_embedding: the width e of the tables, >= 1; d_model where none is given. The other fields and the errors
-    are those of `BertConfig`.
+    d_embedding: the width e of the tables, >= 1; by default d_model. The other fields and the errors are
+    those of `BertConfig`.
     """
 
     d_embedding: int | None = None
@@ -52,7 +52,7 @@ class ElectraConfig(BertConfig):
 
 
 class ElectraEncoder(BertEncoder):
-    """A `BertEncoder` whose tables have width e: where e is not d, `project` takes their normed sum to d.
+    """A `BertEncoder` whose tables have width e. If e is not d, `project` maps their normed sum to d.
 
     Weights are drawn from `rng` (or PCG32(0)) in the order of the parameters: tables, projection, layers.
     """
@@ -72,7 +72,7 @@ class ElectraEncoder(BertEncoder):
 
 
 class ElectraDiscriminator(nn.Module):
-    """The encoder with the head that judges each position: w GELU(W h + b) + c, one number.
+    """The encoder with a head that gives one number for each position: w GELU(W h + b) + c.
 
     `config` is a `BertConfig`, for a `BertEncoder`, or an `ElectraConfig`, for an `ElectraEncoder`. Weights
     are drawn as in `BertLayer`.
@@ -87,13 +87,13 @@ class ElectraDiscriminator(nn.Module):
         self.prediction = linear(config.d_model, 1, rng)
 
     def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
-        """`(logits, loss)`: logits [B, T], above 0 where a piece looks replaced, 0 at padding.
+        """`(logits, loss)`: logits [B, T], above 0 for a piece classified as replaced, 0 at padding.
 
         Args:
             ids, token_type_ids, attn_mask: as in `BertEncoder.forward`.
-            labels: integers [B, T]: 1 where the piece was replaced, 0 where it is the text's, -100 where
-                nothing is asked, as at padding. The loss is the mean binary cross-entropy, in nats, over
-                those that are not -100; 0.0 when there is none; None without labels.
+            labels: integers [B, T]: 1 where the piece was replaced, 0 where it is the original, -100 at
+                padding and other positions without a label. The loss is the mean binary cross-entropy, in
+                nats, over the labels that are not -100; 0.0 if there are none; None without labels.
 
         Raises as `BertForMLM.forward` does.
 
@@ -105,8 +105,8 @@ class ElectraDiscriminator(nn.Module):
         if labels is None:
             return batch.put_back(logits), None
         at, targets = batch.labelled(labels, 2)
-        asked = logits[at]  # [M]
-        loss = F.binary_cross_entropy_with_logits(asked, targets.to(asked.dtype), reduction="sum")
+        at_labels = logits[at]  # [M]
+        loss = F.binary_cross_entropy_with_logits(at_labels, targets.to(logits.dtype), reduction="sum")
         return batch.put_back(logits), loss / max(1, len(targets))
 
 
@@ -116,8 +116,8 @@ class ElectraDiscriminator(nn.Module):
 def sample_replacements(logits: Tensor, rng) -> Tensor:
     """One id for each row of logits [M, V], drawn from its softmax: int64 [M].
 
-    Row by row one `rng.uniform()` u, and the smallest id whose cumulative probability exceeds u, as
-    `sample_categorical` has it. Probabilities and their sums are of float64.
+    Each row takes one `rng.uniform()` u, in order. It gives the smallest id whose cumulative probability
+    exceeds u, as in `sample_categorical`. Probabilities and their sums are float64.
 
     Raises TypeError for logits that are no floating-point tensor, and for a generator without uniform();
     ValueError for another shape, and for logits without a softmax (NaN). Nothing is drawn then.
@@ -135,18 +135,20 @@ def sample_replacements(logits: Tensor, rng) -> Tensor:
     if np.isnan(p).any():
         raise ValueError("logits: expected numbers with a softmax, got NaN, infinity or -infinity alone")
     m, v = p.shape
-    # A PCG32's own draws come in a block; a subclass may have changed them, and is asked one by one.
+    # A PCG32 draws in one block. A subclass may have changed `uniform`, so it is called one by one.
     u = rng.block(m) * 2.0**-32 if type(rng) is PCG32 else np.array([rng.uniform() for _ in range(m)])
     found = (p.cumsum(1) <= u[:, None]).sum(1)
-    last = v - 1 - (p[:, ::-1] > 0).argmax(1)  # the last id that can be drawn, should rounding leave a gap
+    last = (
+        v - 1 - (p[:, ::-1] > 0).argmax(1)
+    )  # the last id that can be drawn: the sum may be below 1 by rounding
     return torch.from_numpy(np.minimum(found, last)).to(logits.device)
 
 
-def smaller(config: BertConfig) -> BertConfig:
-    """The generator's sizes for a discriminator's: half the layers, a quarter of the feed-forward's width.
+def generator_config(config: BertConfig) -> BertConfig:
+    """The generator's sizes for a discriminator: half the layers, a quarter of the feed-forward width.
 
-    It is as wide as the tables, which the two share. The paper's generators have a quarter to a half of the
-    discriminator's size and are narrower, with a projection after the tables.
+    The generator is as wide as the tables, which both share. The paper's generators have a quarter to a half
+    of the discriminator's size. They are narrower, with a projection after the tables.
 
     Source: Clark et al. 2020, section 3.2.
     """
@@ -170,12 +172,12 @@ def _table_width(config: BertConfig) -> int:
 
 
 class Corrupted(NamedTuple):
-    """A batch with the generator's guesses in its blanks.
+    """A batch with pieces from the generator in its blanks.
 
-    inputs: ids with the blanks, int64 [B, T]. blanks: where they are, bool [B, T]. sampled: the ids drawn for
-    them, [M], in reading order. ids: with those in place, [B, T]. replaced: 1 where `ids` differs from the
-    text, 0 at other real positions, -100 at padding, [B, T]. generator_loss: the generator's mean
-    cross-entropy at the blanks, in nats.
+    inputs: the masked ids, int64 [B, T]. blanks: true at the blanks, bool [B, T]. sampled: the ids drawn for
+    the blanks, [M], in reading order. ids: the inputs with the sampled ids in the blanks, [B, T]. replaced: 1
+    where `ids` differs from the text, 0 at other real positions, -100 at padding, [B, T]. generator_loss: the
+    generator's mean cross-entropy at the blanks, in nats.
     """
 
     inputs: Tensor
@@ -187,7 +189,7 @@ class Corrupted(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """In nats: `total` is `generator` plus the weight times `discriminator`. Scalars."""
+    """Scalars in nats: `total` is `generator` plus the weight times `discriminator`."""
 
     total: Tensor
     generator: Tensor
@@ -197,16 +199,17 @@ class Losses(NamedTuple):
 class Electra(nn.Module):
     """Generator and discriminator, with the same three tables: word, position and token type.
 
-    Both losses send gradients into the tables. No gradient goes from the discriminator to the generator any
-    other way: it cannot pass through the drawing of pieces, and the generator is not trained to deceive.
+    Both losses send gradients into the tables. There is no other gradient from the discriminator to the
+    generator: sampling is not differentiable, and the generator is not trained adversarially.
 
     Args:
         config: the discriminator's sizes; see `ElectraDiscriminator`.
-        generator: the generator's sizes, by default `smaller(config)`. Its width is that of the tables.
+        generator: the generator's sizes, by default `generator_config(config)`. Its width must be that of the
+            tables.
         rng: weights are drawn from it (or PCG32(0)): the discriminator's, then the generator's.
         weight: of the discriminator's loss, finite and >= 0.
 
-    Raises TypeError or ValueError for sizes that do not belong together, or another weight.
+    Raises TypeError or ValueError for sizes that do not fit together, or for another weight.
 
     Source: Clark et al. 2020, section 2; section 3.2 for the shared tables.
     """
@@ -217,13 +220,13 @@ class Electra(nn.Module):
         generator: BertConfig | None = None,
         rng: PCG32 | None = None,
         *,
-        weight: float = WEIGHT,
+        weight: float = DISCRIMINATOR_WEIGHT,
     ):
         super().__init__()
         self.weight, rng = as_real(weight, "weight"), rng or PCG32(0)
         if not 0 <= self.weight < math.inf:
             raise ValueError(f"weight: expected a finite number >= 0, got {self.weight}")
-        generator, width = smaller(config) if generator is None else generator, _table_width(config)
+        generator, width = generator_config(config) if generator is None else generator, _table_width(config)
         check_config(generator, BertConfig)
         tables = {"vocab": config.vocab, "max_len": config.max_len, "type_vocab": config.type_vocab}
         for name, size in {**tables, "d_model": width, "d_embedding": width}.items():
@@ -235,18 +238,19 @@ class Electra(nn.Module):
             setattr(self.generator.encoder, name, getattr(self.discriminator.encoder, name))
 
     def corrupt(self, batch: Mapping, rng) -> Corrupted:
-        """Put a piece that is drawn from the generator's prediction into each blank of a masked batch.
+        """Put a piece drawn from the generator's prediction into each blank of a masked batch.
 
-        Blanks are visited in reading order, row by row, with one `rng.uniform()` each. A piece that happens
-        to be the text's counts as the text's.
+        Blanks are visited in reading order, row by row, with one `rng.uniform()` each. A drawn piece that
+        equals the original counts as the original.
 
         Args:
-            batch: input_ids, labels and, where there are any, token_type_ids and attention_mask: integers
-                [B, T], such as `MLMCollator` gives. A label that is not -100 marks a blank and says what
-                stands there in the text. ELECTRA hides every blank: mask with the split (1, 0, 0).
+            batch: input_ids, labels and optionally token_type_ids and attention_mask: integers [B, T], such
+                as `MLMCollator` gives. A label that is not -100 marks a blank and is the original piece.
+                ELECTRA shows [MASK] at every blank: mask with the split (1, 0, 0).
             rng: a `PCG32`, or anything with `uniform()`.
 
-        Raises as `BertForMLM.forward` and `sample_replacements` do; ValueError for a batch without its parts.
+        Raises as `BertForMLM.forward` and `sample_replacements` do; ValueError for a batch without input_ids
+        or labels.
         """
         missing = [name for name in (BATCH[0], BATCH[-1]) if name not in _mapping(batch)]
         if missing:
@@ -270,7 +274,7 @@ class Electra(nn.Module):
         return Corrupted(inputs, blanks, sampled, ids, replaced, mean_cross_entropy(logits, originals))
 
     def step(self, batch: Mapping, rng) -> Losses:
-        """Corrupt a masked batch and judge it: the losses. Arguments and errors are those of `corrupt`."""
+        """The losses of a masked batch: `corrupt`, then `judge`. Arguments and errors as in `corrupt`."""
         return self.judge(batch, self.corrupt(batch, rng))
 
     def judge(self, batch: Mapping, corrupted: Corrupted) -> Losses:
@@ -286,13 +290,15 @@ def _mapping(batch) -> Mapping:
     return batch
 
 
-def taught(model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[int, int]:
-    """`(positions that the loss sends a gradient to, real positions)`, counted where the head begins.
+def trained_positions(
+    model: nn.Module, ids, token_type_ids=None, attn_mask=None, labels=None
+) -> tuple[int, int]:
+    """`(positions that the loss sends a gradient to, real positions)`, counted at the input of the head.
 
     model: a `BertForMLM` or an `ElectraDiscriminator`. The other arguments and the errors are those of its
-    forward. No parameter's gradient changes.
+    forward. The parameters' gradients do not change.
 
-    Source: Clark et al. 2020, section 3.5, where a loss at the blanks alone and one everywhere meet.
+    Source: Clark et al. 2020, section 3.5, which compares a loss at the blanks alone with one everywhere.
     """
     if not isinstance(model, (BertForMLM, ElectraDiscriminator)):
         kind = type(model).__name__

@@ -1,4 +1,4 @@
-"""Heads on the encoder: one label for a whole sequence, or one for each of its tokens.
+"""Heads on the encoder: one label for a whole sequence, or one label for each of its tokens.
 
 Shapes: B batch, T positions, N real ones, d model width, C labels.
 Source: Devlin et al. 2019, section 4 and appendix A.5; the course text, section 6.
@@ -23,7 +23,7 @@ from ..rng import PCG32
 
 
 class _Headed(nn.Module):
-    """An encoder, and a linear layer that tells C labels apart."""
+    """An encoder with a linear classifier for C labels."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class _Headed(nn.Module):
         if not 0 <= rate < 1:
             raise ValueError(f"classifier_dropout: expected a probability in [0, 1), got {rate}")
         self.encoder = BertEncoder(config, rng)
-        self._draw(rng)
+        self._make_head(rng)
         self.drop = nn.Dropout(rate)
 
-    def _draw(self, rng: PCG32) -> None:
-        """What stands on the encoder"""
+    def _make_head(self, rng: PCG32) -> None:
+        """Make the layers of the head."""
         self.classifier = linear(self.config.d_model, self.n_labels, rng)
 
     @classmethod
@@ -63,10 +63,10 @@ class _Headed(nn.Module):
         """A new model, in train mode, with a fresh head on a copy of a trained encoder.
 
         Args:
-            source: a `BertEncoder`, or a model that has one as `encoder`, such as `BertForMLM`. It is left
-                as it is, and only its encoder is used.
-            n_labels, rng, classifier_dropout: as for a new model; the head is the one that a new model of
-                the same sizes gets from `rng`. Its dtype and device are the encoder's.
+            source: a `BertEncoder`, or a model that has one as `encoder`, such as `BertForMLM`. It is not
+                changed, and only its encoder is used.
+            n_labels, rng, classifier_dropout: as for a new model. The head has the weights that a new model
+                of the same sizes gets from `rng`. Its dtype and device are the encoder's.
 
         Raises:
             TypeError: source has no such encoder; else as for a new model.
@@ -95,16 +95,16 @@ class BertForSequenceClassification(_Headed):
     Source: Devlin et al. 2019, section 4.1, with the pooler of its published code.
     """
 
-    def _draw(self, rng: PCG32) -> None:
+    def _make_head(self, rng: PCG32) -> None:
         self.pooler = linear(self.config.d_model, self.config.d_model, rng)
-        super()._draw(rng)
+        super()._make_head(rng)
 
     def forward(self, ids, token_type_ids=None, attn_mask=None, labels=None) -> tuple[Tensor, Tensor | None]:
         """`(logits, loss)`: logits [B, C]; the loss is None without labels.
 
         Args:
-            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`; the first position of each row must
-                be real, since the label is read there.
+            ids, token_type_ids, attn_mask: as in `BertEncoder.forward`. The first position of each row must
+                be real, since the head reads it.
             labels: integers [B], 0 <= label < C. The loss is the mean cross-entropy in nats.
 
         Raises as `BertEncoder.forward` does; ValueError for padding at a first position, or for labels of
@@ -136,8 +136,8 @@ class BertForTokenClassification(_Headed):
 
         Args:
             ids, token_type_ids, attn_mask: as in `BertEncoder.forward`.
-            labels: integers [B, T], 0 <= label < C, or -100 where nothing is asked. The loss is the mean
-                cross-entropy, in nats, over those that are not -100; exactly 0.0 when there is none.
+            labels: integers [B, T], 0 <= label < C, or -100 at tokens without a label. The loss is the mean
+                cross-entropy, in nats, over the labels that are not -100; exactly 0.0 if there are none.
 
         Raises as `BertEncoder.forward` does; ValueError for a label that is neither, or stands on padding.
         """
@@ -150,7 +150,7 @@ class BertForTokenClassification(_Headed):
 
 
 def first_positions(batch: Unpadded) -> Tensor:
-    """Where the first position of each row stands among the real ones, [B]; ValueError for padding."""
+    """The index of each row's first position among the real ones, [B]; ValueError if it is padding."""
     real = batch.real[:, :1].all(1) if batch.shape[1] else batch.real.new_zeros(batch.shape[0])
     if not real.all():
         b = int((~real).nonzero()[0])

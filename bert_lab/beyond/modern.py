@@ -1,7 +1,7 @@
-"""ModernBERT: what changed in the encoder after BERT, as options that are switched on one by one.
+"""ModernBERT: the changes to the encoder after BERT, as options that can be switched on one by one.
 
-With every option off this is `BertForMLM`, number for number; with all of them on it is ModernBERT. Padding
-is left out of both: the linear layers run on the real positions alone (`padding.Unpadded`).
+With every option off this computes exactly what `BertForMLM` does. With all of them on it is ModernBERT. In
+both, the linear layers run on the real positions alone (`padding.Unpadded`).
 
 Shapes: B batch, T positions, N real ones, d model width, H heads, k = d/H, V vocabulary.
 Source: Warner et al. 2024 (ModernBERT), section 2.1; for rotary positions Su et al. 2021 (RoFormer), section
@@ -41,15 +41,16 @@ CHANGES = {
 class ModernConfig:
     """The sizes of a `BertConfig`, in which type_vocab may be 0 for no token types, and five options.
 
-    rope: positions turn queries and keys, instead of being added to the words; heads of an even width.
-    geglu: the feed-forward part is W2 (GELU(W1 h) * W3 h), with d_ff the width of each half.
+    rope: queries and keys are rotated by their position, instead of adding position vectors to the words.
+    Heads must have an even width.
+    geglu: the feed-forward part is W2 (GELU(W1 h) * W3 h), where d_ff is the width of each half.
     pre_norm: h + f(LN(h)) instead of LN(h + f(h)).
-    biases: of all linear layers and norms; the decoder's stays.
-    local_window: layers see the `local_window // 2` positions to each side of their own, except for every
-    `global_every`-th, the first one included, which see all; None: all layers see all.
+    biases: whether linear layers and norms have them. The decoder always has one.
+    local_window: in local layers, a position sees `local_window // 2` positions to each side. Every
+    `global_every`-th layer, from the first on, is global and sees all. None: all layers are global.
     global_theta, local_theta: the base of RoPE's angles in global and in local layers, see `rotate`.
 
-    What cannot work raises TypeError or ValueError, with the field's name.
+    Raises TypeError or ValueError, with the field's name.
     """
 
     vocab: int
@@ -92,16 +93,16 @@ class ModernConfig:
             )
 
     def radius(self, layer: int) -> int | None:
-        """How far a position of this layer sees to each side; None for all the way."""
+        """How many positions a position of this layer sees to each side; None in a global layer."""
         is_global = self.local_window is None or layer % self.global_every == 0
         return None if is_global else self.local_window // 2
 
 
 def modern_config(sizes: BertConfig, *changes: str, **options) -> ModernConfig:
-    """BERT of these sizes with some `CHANGES`; all of them make it a ModernBERT.
+    """The config of a BERT of these sizes with some of `CHANGES`. All of them together give ModernBERT.
 
-    geglu narrows d_ff to two thirds, with which the parameters stay as many; local takes windows of 128.
-    options: fields of `ModernConfig` that are to have another value.
+    "geglu" narrows d_ff to two thirds, so that the number of parameters stays the same. "local" takes windows
+    of 128. options: other values for fields of `ModernConfig`.
 
     Raises TypeError for sizes that are no `BertConfig`; ValueError for an unknown change; else as
     `ModernConfig` does.
@@ -128,13 +129,13 @@ def modern_config(sizes: BertConfig, *changes: str, **options) -> ModernConfig:
 
 
 def rotate(x: Tensor, positions: Tensor, theta: float) -> Tensor:
-    """Turn each vector by its position: number i and number i + k/2 are the two sides of a right angle.
+    """Rotate each vector by its position (RoPE). Components i and i + k/2 are one pair, rotated as a point.
 
-    x: [..., T, k], k even. positions: numbers [T]. Pair i of position t turns by the angle t * theta^(-2i/k):
-    the first by t itself, the last ones hardly. So the dot product of a turned query and a turned key depends
-    on their distance, and not on where they stand.
+    x: [..., T, k], k even. positions: numbers [T]. Pair i at position t is rotated by the angle
+    t * theta^(-2i/k): the first pair by t, the last pairs only a little. So the dot product of a rotated
+    query and a rotated key depends on the distance of their positions alone.
 
-    Source: Su et al. 2021, section 3.2.2, with the halves as pairs instead of neighbors.
+    Source: Su et al. 2021, section 3.2.2. There the pairs are neighboring components.
     """
     half = x.shape[-1] // 2
     rates = theta ** (-torch.arange(half, dtype=torch.float64, device="cpu") / half)
@@ -145,7 +146,7 @@ def rotate(x: Tensor, positions: Tensor, theta: float) -> Tensor:
 
 
 def allowed(config: ModernConfig, layer: int, length: int) -> Tensor:
-    """Who may look at whom in this layer, bool [T, T]: row i is true at the j that position i sees."""
+    """The attention mask of this layer, bool [T, T]: row i is true at each j that i may attend to."""
     check_config(config, ModernConfig)
     layer = as_index(layer, "layer", 0, config.n_layers)
     places = torch.arange(as_index(length, "length", 1, 2**31))
@@ -161,8 +162,9 @@ def _distances(places: Tensor) -> Tensor:
 
 
 class ModernAttention(nn.Module):
-    """BERT's attention; queries and keys may be turned, what is far may be out of sight, and in pre-norm its
-    input is normed first (but in the first layer: the embeddings are normed already).
+    """BERT's attention with the options of its config: rotary positions, a local window, and pre-norm.
+
+    In pre-norm the input is normed first, except in the first layer: the embeddings are normed already.
     """
 
     def __init__(self, config: ModernConfig, layer: int, rng: PCG32):
@@ -177,7 +179,7 @@ class ModernAttention(nn.Module):
         self.output = linear(config.d_model, config.d_model, rng)
 
     def project(self, h: Tensor, batch: Unpadded) -> Tensor:
-        """Queries, keys and values of each head, the first two turned: [N, d] -> [N, 3, H, k]"""
+        """Queries, keys and values of each head, with rotary positions if any: [N, d] -> [N, 3, H, k]"""
         qkv = self.qkv(self.norm(h)).unflatten(-1, (3, self.n_heads, -1))
         if self.theta is None:
             return qkv
@@ -193,7 +195,7 @@ class ModernAttention(nn.Module):
         return self.window(batch).attention_weights(self.project(h, batch))
 
     def window(self, batch: Unpadded) -> Unpadded:
-        """The batch, with only what is near in sight"""
+        """The batch, with attention restricted to the local window."""
         if self.radius is None or self.radius >= batch.shape[1] - 1:
             return batch
         return batch.narrowed(
@@ -202,7 +204,7 @@ class ModernAttention(nn.Module):
 
 
 class ModernLayer(nn.Module):
-    """A layer with the options of its config; number `layer` decides what it sees, and on its first norm."""
+    """A layer with the options of its config. Its number decides if it is local and has a first norm."""
 
     def __init__(self, config: ModernConfig, layer: int, rng: PCG32):
         super().__init__()
@@ -225,7 +227,7 @@ class ModernLayer(nn.Module):
         return self.ff_norm(h + self.drop(self.feed_forward(h)))
 
     def feed_forward(self, h: Tensor) -> Tensor:
-        """W2 GELU(W1 h), or with a gate W2 (GELU(W1 h) * W3 h); `ff_in` holds W1 and below it W3"""
+        """W2 GELU(W1 h), or with a gate W2 (GELU(W1 h) * W3 h). `ff_in` holds W1, and W3 below it."""
         if not self.geglu:
             return self.ff_out(F.gelu(self.ff_in(h)))
         z, gate = self.ff_in(h).chunk(2, dim=-1)
@@ -233,7 +235,7 @@ class ModernLayer(nn.Module):
 
 
 class ModernEncoder(BertEncoder):
-    """`BertEncoder` with the options of its config: the same calls, and the weights drawn in the same way."""
+    """`BertEncoder` with the options of its config, with the same methods and the same drawing of weights."""
 
     config_class = ModernConfig
 
@@ -253,19 +255,19 @@ class ModernEncoder(BertEncoder):
         return ModernLayer(config, number, rng)
 
     def embed(self, batch: TokenBatch) -> Tensor:
-        """LN of the sum of those tables that there are, [N, d]"""
+        """The layer norm of the sum of the tables that the model has, [N, d]"""
         h = self.word(batch.ids)
         h = h if self.position is None else h + self.position(batch.positions)
         h = h if self.token_type is None else h + self.token_type(batch.token_types)
         return self.drop(self.norm(h))
 
     def read(self, batch: TokenBatch, at: Tensor | slice = slice(None)) -> Tensor:
-        """As in `BertEncoder`, and in pre-norm through the last norm"""
+        """As in `BertEncoder`; in pre-norm the last norm is applied too"""
         return self.final_norm(super().read(batch, at))
 
 
 class ModernForMLM(BertForMLM):
-    """`BertForMLM` with the options of its config: the same calls, and what works with it works with this.
+    """`BertForMLM` with the options of its config, and with the same methods.
 
     Raises TypeError for a config that is no `ModernConfig`.
     """
@@ -285,7 +287,7 @@ def _remove_biases(model: nn.Module) -> None:
 
 
 def as_modern(bert: BertForMLM) -> ModernForMLM:
-    """The same model as a `ModernForMLM` with every option off, its weights copied; TypeError for another."""
+    """A `ModernForMLM` with every option off and copies of the weights of `bert`."""
     if not isinstance(bert, BertForMLM) or isinstance(bert, ModernForMLM):
         raise TypeError(f"bert: expected a BertForMLM, got {type(bert).__name__}")
     sd = bert.state_dict()
@@ -303,7 +305,7 @@ def as_modern(bert: BertForMLM) -> ModernForMLM:
 
 
 def parameters_of(config: ModernConfig) -> dict[str, int]:
-    """How many numbers each part of a `ModernForMLM` has; their sum is all that is trained."""
+    """The number of parameters in each part of a `ModernForMLM`."""
     with torch.device("meta"):  # sizes without values
         model = ModernForMLM(config)
     counts = dict.fromkeys(
@@ -321,13 +323,13 @@ def parameters_of(config: ModernConfig) -> dict[str, int]:
 
 
 def work_of(config: ModernConfig, lengths: Iterable[int]) -> dict[str, int]:
-    """The multiply-adds in the matrix products of one forward pass, head at all positions, by part.
+    """The multiply-adds in the matrix products of one forward pass, by part, with the head at all positions.
 
-    "linear": the layers' linear parts, for the real positions alone. "attention": queries times keys and
-    weights times values, for the pairs that a layer allows. "head": the transform and the decoder.
+    "linear": the linear layers, at the real positions alone. "attention": queries times keys and weights
+    times values, for the pairs that a layer allows. "head": the transform and the decoder.
 
-    The count for local layers is that of a kernel which leaves out what is out of sight, as ModernBERT's
-    does. Ours masks it, and saves no time.
+    The count for local layers is that of a kernel that skips the pairs outside of the window, as ModernBERT's
+    does. This implementation masks them instead, and saves no time.
 
     lengths: of the rows, each from 0 to max_len. Raises TypeError or ValueError for others.
     """
@@ -344,12 +346,12 @@ def work_of(config: ModernConfig, lengths: Iterable[int]) -> dict[str, int]:
 
 
 def work(config: ModernConfig, lengths: Iterable[int]) -> int:
-    """All of `work_of`: the multiply-adds of one forward pass."""
+    """The multiply-adds of one forward pass: the sum of `work_of`."""
     return sum(work_of(config, lengths).values())
 
 
 def _pairs(length: int, radius: int | None) -> int:
-    """How many of the pairs (i, j) of a row are at most `radius` apart"""
+    """The number of pairs (i, j) of a row with |i - j| <= radius"""
     if radius is None or radius >= length:
         return length**2
     return length * (2 * radius + 1) - radius * (radius + 1)

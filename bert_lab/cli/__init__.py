@@ -1,4 +1,4 @@
 """The command `bert-lab`.
 
-Nothing imports it but `bert_lab.__main__`.
+Only `bert_lab.__main__` imports it.
 """

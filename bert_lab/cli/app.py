@@ -14,7 +14,7 @@ from pathlib import Path
 from ..experiments import NAMES
 from . import course
 
-STOPPED = 130  # the exit code of a program that Ctrl-C ended
+STOPPED = 130  # the exit code after Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,39 +27,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = options.run(options)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever reads, `head` for example, has enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, TypeError, OSError) as error:
         print(f"bert-lab {options.command}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # before the training began, or a second one
+    except KeyboardInterrupt:  # before the training began, or a second Ctrl-C
         return STOPPED
 
 
 def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(
+    root = argparse.ArgumentParser(
         "bert-lab",
         description="Copy the book; train a small BERT and measure it; build one yourself, and be graded by "
         "real bugs.",
         epilog="bert-lab COMMAND --help tells more. Exit codes: 0 passed, 1 an error, 2 a wrong call, "
         "3 ran to its end and did not pass, 130 stopped.",
     )
-    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     course.add(commands)
 
-    one = commands.add_parser(
+    pretrain = commands.add_parser(
         "pretrain",
         help="train a small BERT on the Python manual, or on text files",
         description="Train a small BERT on the Python manual and the standard library's docstrings and "
         "comments, or on your own text. Stop it with Ctrl-C; the same command then goes on, to the same "
         "weights as an unbroken run. The directory works with bert_lab.load_bert and with transformers.",
     )
-    one.add_argument("files", nargs="*", metavar="FILES", help="text files in UTF-8 (default: the manual)")
-    one.add_argument(
+    pretrain.add_argument(
+        "files", nargs="*", metavar="FILES", help="text files in UTF-8 (default: the manual)"
+    )
+    pretrain.add_argument(
         "--out", default="my-bert", metavar="DIR", help="where the model goes (default: my-bert)"
     )
-    length = one.add_mutually_exclusive_group()
+    length = pretrain.add_mutually_exclusive_group()
     length.add_argument(
         "--minutes",
         type=float,
@@ -69,43 +71,49 @@ def parser() -> argparse.ArgumentParser:
         "sooner, and the same minutes always give the same steps",
     )
     length.add_argument("--steps", type=int, metavar="N", help="plan exactly so many steps")
-    one.add_argument(
+    pretrain.add_argument(
         "--config",
         choices=("tiny", "small"),
         help="2 layers x 128, or 4 x 192 (default: tiny, or as the model to begin with)",
     )
-    one.add_argument("--seed", type=int, default=0, metavar="S", help="of first weights, order and masks")
-    one.add_argument("--p", type=float, default=0.15, help="share of pieces to predict (default: 0.15)")
-    one.add_argument(
+    pretrain.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="of first weights, order and masks"
+    )
+    pretrain.add_argument("--p", type=float, default=0.15, help="share of pieces to predict (default: 0.15)")
+    pretrain.add_argument(
         "--split",
         type=shares,
         default=(0.8, 0.1, 0.1),
         metavar="M/R/K",
         help="shown as [MASK], as a random piece, as it is (default: 80/10/10)",
     )
-    one.add_argument("--peak", type=float, default=1e-3, help="highest learning rate (default: 0.001)")
-    one.add_argument("--left-only", action="store_true", help="train the twin that reads left to right")
-    one.add_argument("--vocab", type=int, metavar="V", help="pieces of the vocabulary, for your own FILES")
-    one.add_argument("--start", metavar="DIR", help="begin with this model's weights and vocabulary")
-    one.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
-    one.add_argument("--float16", action="store_true", help="save the weights in half the room")
-    one.add_argument("--save-seconds", type=float, default=10, metavar="S", help="between two saves")
-    one.add_argument("--quiet", action="store_true", help="no progress bar")
-    one.set_defaults(run=lambda options: run_pretrain(options))
+    pretrain.add_argument("--peak", type=float, default=1e-3, help="highest learning rate (default: 0.001)")
+    pretrain.add_argument("--left-only", action="store_true", help="train the twin that reads left to right")
+    pretrain.add_argument(
+        "--vocab", type=int, metavar="V", help="pieces of the vocabulary, for your own FILES"
+    )
+    pretrain.add_argument("--start", metavar="DIR", help="begin with this model's weights and vocabulary")
+    pretrain.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
+    pretrain.add_argument("--float16", action="store_true", help="save the weights in half the room")
+    pretrain.add_argument("--save-seconds", type=float, default=10, metavar="S", help="between two saves")
+    pretrain.add_argument("--quiet", action="store_true", help="no progress bar")
+    pretrain.set_defaults(run=run_pretrain)
 
-    two = commands.add_parser(
+    ladder = commands.add_parser(
         "ladder",
         help="how many held-out blanks the shipped model fills, and simpler ones",
         description="Fill the same held-out blanks by a blind guess, by counting, by a left-only twin and by "
         "BERT. Without options it is the shipped model's; the guesses of all others are then stored.",
     )
-    two.add_argument(
+    ladder.add_argument(
         "--model", metavar="DIR", help="a directory of bert-lab pretrain, instead of the shipped"
     )
-    two.add_argument("--twin", metavar="DIR", help="one of bert-lab pretrain --left-only, on the same text")
-    two.add_argument("files", nargs="*", metavar="FILES", help="the text files that DIR was trained on")
-    two.set_defaults(run=lambda options: run_ladder(options))
-    three = course.add_command(
+    ladder.add_argument(
+        "--twin", metavar="DIR", help="one of bert-lab pretrain --left-only, on the same text"
+    )
+    ladder.add_argument("files", nargs="*", metavar="FILES", help="the text files that DIR was trained on")
+    ladder.set_defaults(run=run_ladder)
+    worksheet = course.add_command(
         commands,
         "worksheet",
         "sentences to mask by hand on paper, as HTML that prints one to a page",
@@ -113,13 +121,15 @@ def parser() -> argparse.ArgumentParser:
         "bert-lab worksheet --seed 7 --count 30 --key --out class.html",
         "Sheet number 1 is that of the seed, the next that of the seed after it, and so on.",
     )
-    three.add_argument("--seed", type=int, required=True, metavar="N", help="of the first sheet")
-    three.add_argument("--count", type=int, default=1, metavar="K", help="how many sheets (default: 1)")
-    three.add_argument("--key", action="store_true", help="with the answer key of each, on a page of its own")
-    three.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
-    three.set_defaults(run=lambda options: run_worksheet(options))
+    worksheet.add_argument("--seed", type=int, required=True, metavar="N", help="of the first sheet")
+    worksheet.add_argument("--count", type=int, default=1, metavar="K", help="how many sheets (default: 1)")
+    worksheet.add_argument(
+        "--key", action="store_true", help="with the answer key of each, on a page of its own"
+    )
+    worksheet.add_argument("--out", metavar="FILE", help="a new file to write (default: the standard output)")
+    worksheet.set_defaults(run=run_worksheet)
 
-    four = course.add_command(
+    copy = course.add_command(
         commands,
         "copy",
         "a working copy of the chapters, so that playing leaves the book as it is",
@@ -127,10 +137,10 @@ def parser() -> argparse.ArgumentParser:
         "It holds the chapters, the pages that they link to and their pictures, as they are in the project's "
         "folder now. Nothing that is there is overwritten.",
     )
-    four.add_argument("folder", metavar="DIR", help="the folder to make")
-    four.set_defaults(run=lambda options: run_copy(options))
+    copy.add_argument("folder", metavar="DIR", help="the folder to make")
+    copy.set_defaults(run=run_copy)
 
-    five = course.add_command(
+    compare = course.add_command(
         commands,
         "compare",
         "train models side by side with several seeds each, as the last chapter does",
@@ -140,14 +150,18 @@ def parser() -> argparse.ArgumentParser:
         "to thirty minutes of one core, on the text of the Python that runs them; the figures that the "
         "chapter quotes are stored.",
     )
-    five.add_argument("what", choices=NAMES, metavar="WHAT", help=" | ".join(NAMES))
-    five.add_argument("--stored", action="store_true", help="show what the chapter quotes, and train nothing")
-    five.add_argument("--seeds", type=int, default=3, metavar="K", help="runs a row (default: 3)")
-    five.add_argument("--steps", type=int, metavar="N", help="of each run (default: as the stored ones had)")
-    five.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
-    five.add_argument("--out", metavar="FILE", help="a new file to write the scores to, as JSON")
-    five.set_defaults(run=lambda options: run_compare(options))
-    return whole
+    compare.add_argument("what", choices=NAMES, metavar="WHAT", help=" | ".join(NAMES))
+    compare.add_argument(
+        "--stored", action="store_true", help="show what the chapter quotes, and train nothing"
+    )
+    compare.add_argument("--seeds", type=int, default=3, metavar="K", help="runs a row (default: 3)")
+    compare.add_argument(
+        "--steps", type=int, metavar="N", help="of each run (default: as the stored ones had)"
+    )
+    compare.add_argument("--threads", type=int, metavar="N", help="of torch (default: as torch has it)")
+    compare.add_argument("--out", metavar="FILE", help="a new file to write the scores to, as JSON")
+    compare.set_defaults(run=run_compare)
+    return root
 
 
 def shares(text: str) -> tuple[float, ...]:
@@ -158,7 +172,7 @@ def shares(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"expected three shares such as 80/10/10, got {text!r}") from None
 
 
-# torch is imported where it is needed: a wrong call is answered, and --help shown, at once.
+# torch is imported where it is needed, so that --help and wrong calls are answered at once.
 
 
 def run_pretrain(options: argparse.Namespace) -> int:
@@ -184,7 +198,7 @@ def run_pretrain(options: argparse.Namespace) -> int:
         f"{corpus.tok.vocab_size:,} pieces in the vocabulary; {plan.steps:,} steps",
         flush=True,
     )
-    with _asked_to_stop() as stop:
+    with _stop_signal() as stop:
         run = pretrain(
             plan,
             corpus,
@@ -248,9 +262,7 @@ def run_compare(options: argparse.Namespace) -> int:
     _use_threads(options.threads)
     experiment = importlib.import_module(f"bert_lab.experiments.{options.what}")
     steps = experiment.DEFAULTS["steps"] if options.steps is None else options.steps
-    found = experiment.compare(
-        options.seeds, steps, say=lambda text: print(text, file=sys.stderr, flush=True)
-    )
+    found = experiment.run(options.seeds, steps, say=lambda text: print(text, file=sys.stderr, flush=True))
     print(found)
     if options.out is not None:
         found.write(options.out)
@@ -260,7 +272,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 def _ladder_of(options: argparse.Namespace):
     from ..training.pretrain import load_run
-    from ..training.readers import blanks_of, count_guesses, ladder, left_only_guesses
+    from ..training.readers import blanks_of, count_guesses, left_only_guesses, score_readers
 
     corpus = _corpus(options.files, None, options.model)
     model = load_run(options.model, corpus)
@@ -268,11 +280,11 @@ def _ladder_of(options: argparse.Namespace):
     guesses = count_guesses(corpus, blanks)
     if options.twin is not None:
         guesses["left_only"] = left_only_guesses(load_run(options.twin, corpus, left_only=True), blanks)
-    return ladder(corpus, model, guesses)
+    return score_readers(corpus, model, guesses)
 
 
 def _corpus(files: Sequence[str], vocab: int | None, model: str | None):
-    """The text in the files, or the manual; in the vocabulary of the model, if there is one."""
+    """The corpus of the files, or of the manual; with the vocabulary of the model, if there is one."""
     from ..data.corpus import corpus_of, corpus_of_files, manual_corpus, manual_documents, read_document
     from ..wordpiece import WordPieceTokenizer
 
@@ -294,18 +306,18 @@ def _use_threads(threads: int | None) -> None:
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator:
-    """A function that says whether Ctrl-C or a polite kill has come; a second Ctrl-C ends at once."""
-    asked = []
+def _stop_signal() -> Iterator:
+    """A function that is true after Ctrl-C or SIGTERM. A second signal raises KeyboardInterrupt."""
+    received = []
 
-    def note(number, frame):
-        if asked:
+    def receive(number, frame):
+        if received:
             raise KeyboardInterrupt
-        asked.append(number)
+        received.append(number)
 
-    kept = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
-        for number, handler in kept.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""A reader's own copy of the book's chapters: playing with them leaves the project's folder as it is."""
+"""A working copy of the chapters for a reader, so that the project's folder stays as it is."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ BOOK = Path(__file__).resolve().parents[2] / "notebooks"  # of the folder that t
 def copy_book(folder: str | os.PathLike, book: Path = BOOK) -> list[Path]:
     """Copy the chapters, the pages that they link to and their pictures into a new folder; return its files.
 
-    The folder appears at once, with all that belongs in it: after an error, or Ctrl-C, it is not there.
+    The folder is created complete. After an error, or Ctrl-C, it does not exist.
 
     Raises:
         ValueError: an empty path, or one inside the book. TypeError: folder is no path.
-        FileNotFoundError: this installation has no chapters beside it, or the folder above is not there.
-        FileExistsError: folder is there already; nothing is ever overwritten.
+        FileNotFoundError: this installation has no chapters, or the parent folder does not exist.
+        FileExistsError: the folder exists already. Nothing is ever overwritten.
         OSError: the folder cannot be written, for another reason.
     """
     if not os.fspath(folder):
@@ -39,7 +39,7 @@ def copy_book(folder: str | os.PathLike, book: Path = BOOK) -> list[Path]:
         raise ValueError(f"{path}: expected a folder outside of the book itself, {book}; nothing was written")
     files = sorted(file for pattern in ("*.ipynb", "*.md", "images/*") for file in book.glob(pattern))
     try:
-        # Beside it, and so on the same disk: the last step is then a renaming.
+        # The temporary folder is on the same disk, so that the last step is a rename.
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as place:
             whole = Path(place, "book")
             for file in files:

@@ -11,36 +11,36 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-NOT_PASSED = 3  # the exit code of what ran to its end and did not pass
+NOT_PASSED = 3  # the exit code of a command that ran to its end, where something did not pass
 
 
 def add(commands) -> None:
     """Add the course's commands to the subparsers of an `argparse.ArgumentParser`."""
-    one = add_command(
+    start = add_command(
         commands,
         "start",
         "make a folder to work in: stubs, the start of tests, and a page that says how",
         "bert-lab start my-bert\nbert-lab start my-masking --only masking",
         "Nothing that is there is overwritten.",
     )
-    one.add_argument("folder", metavar="DIR", help="the folder to make, or an empty one")
-    _add_part(one)
-    one.set_defaults(run=run_start)
+    start.add_argument("folder", metavar="DIR", help="the folder to make, or an empty one")
+    _add_part(start)
+    start.set_defaults(run=run_start)
 
-    one = add_command(
+    tests = add_command(
         commands,
         "tests",
         "run the course tests on your bert.py",
         "bert-lab tests my-bert\nbert-lab tests my-bert -k rates",
         "Exit code 0 when all that ran passed, 3 when not.",
     )
-    one.add_argument("folder", metavar="DIR", help="the folder with bert.py")
-    one.add_argument("-k", metavar="NAME", default="", help="only the course tests with NAME in their name")
-    _add_part(one)
-    _add_seconds(one)
-    one.set_defaults(run=run_tests)
+    tests.add_argument("folder", metavar="DIR", help="the folder with bert.py")
+    tests.add_argument("-k", metavar="NAME", default="", help="only the course tests with NAME in their name")
+    _add_part(tests)
+    _add_seconds(tests)
+    tests.set_defaults(run=run_tests)
 
-    one = add_command(
+    check = add_command(
         commands,
         "check",
         "the course tests, and the grade of your own tests by real bugs",
@@ -49,47 +49,47 @@ def add(commands) -> None:
         "every pitfall s01 to s12 and at least 0.80 of all faults turn a test red. Exit code 0 when every "
         "folder passed, 3 when one did not.",
     )
-    one.add_argument("folders", metavar="DIR", nargs="+", help="folders with bert.py and test_*.py")
-    one.add_argument(
+    check.add_argument("folders", metavar="DIR", nargs="+", help="folders with bert.py and test_*.py")
+    check.add_argument(
         "--json",
         metavar="FILE",
         help="write the results as Gradescope's autograder reads them; for several folders a list of such",
     )
-    one.add_argument(
+    check.add_argument(
         "--hints",
         type=int,
         choices=range(4),
         metavar="0..3",
         help="steps of the hint for each fault that survives (default: 3; 0 for several folders)",
     )
-    _add_part(one)
-    _add_seconds(one)
-    one.set_defaults(run=run_check)
+    _add_part(check)
+    _add_seconds(check)
+    check.set_defaults(run=run_check)
 
-    one = add_command(
+    diff = add_command(
         commands,
         "diff",
         "your code beside the reference, function by function, once the course tests pass",
         "bert-lab diff my-bert",
         "Lines with - are yours, lines with + the reference's.",
     )
-    one.add_argument("folder", metavar="DIR", help="the folder with bert.py")
-    _add_part(one)
-    _add_seconds(one)
-    one.set_defaults(run=run_diff)
+    diff.add_argument("folder", metavar="DIR", help="the folder with bert.py")
+    _add_part(diff)
+    _add_seconds(diff)
+    diff.set_defaults(run=run_diff)
 
-    one = add_command(
+    mutants = add_command(
         commands,
         "mutants",
         "the faults of the course, and which course tests and chapters catch each",
         "bert-lab mutants",
         "It names every fault: read it after your own tests are written.",
     )
-    one.set_defaults(run=run_mutants)
+    mutants.set_defaults(run=run_mutants)
 
 
 def add_command(commands, name: str, help: str, examples: str, more: str) -> argparse.ArgumentParser:
-    """A command with its help: one line, what more there is to say, and examples."""
+    """Add a command with its help: one line, more details, and examples."""
     return commands.add_parser(
         name,
         help=help,
@@ -99,17 +99,17 @@ def add_command(commands, name: str, help: str, examples: str, more: str) -> arg
     )
 
 
-def _add_part(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--only", choices=("masking",), help="the masking part alone, without the model")
+def _add_part(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", choices=("masking",), help="the masking part alone, without the model")
 
 
-def _add_seconds(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
+def _add_seconds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--seconds", type=float, default=20.0, metavar="S", help="that one test may take (default: 20)"
     )
 
 
-# What grading needs is imported where it is used: a wrong call is answered, and --help shown, at once.
+# Grading is imported where it is used, so that --help and wrong calls are answered at once.
 
 
 def run_start(options: argparse.Namespace) -> int:
@@ -139,7 +139,7 @@ def run_tests(options: argparse.Namespace) -> int:
 
 
 def _course(options: argparse.Namespace, part: str, select: Sequence[str] | None = None):
-    """The course tests on one folder; ValueError where it has no bert.py."""
+    """Run the course tests on one folder. Raises FileNotFoundError if it has no bert.py."""
     from ..course.engine import Engine
     from ..course.grading import libraries, run_course_tests
     from ..course.submission import gather
@@ -149,12 +149,12 @@ def _course(options: argparse.Namespace, part: str, select: Sequence[str] | None
         gather(Path(options.folder), Path(place))
         if not Path(place, "bert.py").is_file():
             raise FileNotFoundError(f"{options.folder}: expected bert.py in it, found none")
-        with Engine(libraries(_COURSE_WORDS[part])) as engine:
+        with Engine(libraries(_LIBRARIES[part])) as engine:
             return run_course_tests(engine, Path(place), part, select, options.seconds)
 
 
-# What the course tests of each part import.
-_COURSE_WORDS = {"whole": ["torch", "transformers"], "masking": []}
+# The libraries that the course tests of each part import.
+_LIBRARIES = {"whole": ["torch", "transformers"], "masking": []}
 
 
 def _check_seconds(seconds: float) -> None:
@@ -189,7 +189,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
-    """Check one folder after another, with one server for all; a bar on a terminal says how far it is."""
+    """Check one folder after another, with one server for all, and a progress bar on a terminal."""
     from tqdm import tqdm
 
     from ..course.engine import Engine
@@ -200,7 +200,7 @@ def _check_all(folders: Sequence[str], part: str, rows, seconds: float):
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in _test_files(folders)]
     total = len(folders) * len(rows)
     with (
-        Engine(libraries(_COURSE_WORDS[part] + texts, rows)) as engine,
+        Engine(libraries(_LIBRARIES[part] + texts, rows)) as engine,
         tqdm(total=total, unit=" runs", leave=False, disable=None) as bar,
     ):
         for number, folder in enumerate(folders, 1):
@@ -273,7 +273,7 @@ def run_mutants(options: argparse.Namespace) -> int:
 
 
 def _check_target(path: Path) -> None:
-    """Raise before the work where its results could not be written."""
+    """Raise an error, before the work, if its results could not be written."""
     if path.is_dir():
         raise IsADirectoryError(f"--json: expected a file, got the folder {path}")
     if not os.access(path.absolute().parent, os.W_OK):
@@ -283,7 +283,7 @@ def _check_target(path: Path) -> None:
 
 
 def _write(path: Path, results: dict) -> None:
-    """Write the file whole, or leave what was there."""
+    """Write the file completely, or leave the old one as it was."""
     whole = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         whole.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

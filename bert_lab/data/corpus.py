@@ -24,12 +24,12 @@ from ..rng import PCG32
 from ..wordpiece import WordPieceTokenizer, book_tokenizer
 
 MAX_LEN = 128  # positions of a passage, [CLS] and [SEP] included
-HELD_OUT = 0.06  # of the passages
-LEAST = 4  # passages that a corpus must have
-LONG = 60  # characters of a comment that says something
-LARGEST_VOCABULARY = 4000  # that is trained unless another size is asked for
+HELD_OUT = 0.06  # share of the passages
+MIN_PASSAGES = 4  # of a corpus
+MIN_COMMENT = 60  # characters: shorter comments are left out
+MAX_VOCABULARY = 4000  # pieces, where no size is given
 
-# Parts of the standard library that are not written to be read, or not there in every installation.
+# Folders of the standard library that are left out: not written for readers, or not in every installation.
 SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "pydoc_data"}
 
 
@@ -43,7 +43,7 @@ class Corpus:
 
     @property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that differ when a piece of the vocabulary or an id of a passage does."""
+        """A digest of the vocabulary and of all passages, 16 hexadecimal digits."""
         digest = hashlib.sha256("\n".join(self.tok.vocab).encode())
         for passages in (self.train, self.held_out):
             digest.update(np.array([len(passages), *map(len, passages)], np.int64).tobytes())
@@ -55,7 +55,7 @@ class Corpus:
 def manual_corpus() -> Corpus:
     """The Python manual and the standard library's docstrings and comments, with the book's vocabulary.
 
-    Another Python has another manual: the passages are those of the Python that runs this.
+    The text differs between versions of Python: these are the passages of the version that runs.
     """
     return corpus_of(manual_documents(), book_tokenizer())
 
@@ -65,15 +65,15 @@ def corpus_of_files(paths: Iterable[str | os.PathLike], vocab_size: int | None =
 
     Args:
         paths: text files in UTF-8; blank lines end paragraphs.
-        vocab_size: how many pieces; by default as many as the text gives, up to `LARGEST_VOCABULARY`.
+        vocab_size: how many pieces; by default as many as the text gives, up to `MAX_VOCABULARY`.
 
     Raises:
-        FileNotFoundError: a file is not there.
-        ValueError: a file is a directory, empty, or no text; vocab_size is more than the text gives, or less
-            than its characters need; the text is too short to hold a part of it out.
+        FileNotFoundError: a file does not exist.
+        ValueError: a file is a directory, is empty, or is not text; vocab_size is more than the text gives,
+            or less than its characters need; the text is too short to hold a part of it out.
     """
     documents = [read_document(Path(path)) for path in paths]
-    size = LARGEST_VOCABULARY if vocab_size is None else as_index(vocab_size, "vocab_size", 1, 2**31)
+    size = MAX_VOCABULARY if vocab_size is None else as_index(vocab_size, "vocab_size", 1, 2**31)
     tok = WordPieceTokenizer.train(documents, size)
     if vocab_size is not None and tok.vocab_size < size:
         raise ValueError(
@@ -83,7 +83,7 @@ def corpus_of_files(paths: Iterable[str | os.PathLike], vocab_size: int | None =
 
 
 def corpus_of(documents: list[str], tok: WordPieceTokenizer) -> Corpus:
-    """Passages of these documents, some of them held out; ValueError for too little text."""
+    """The corpus of these documents. Raises ValueError for too little text."""
     rows = passages(documents, tok)
     held_out = held_out_of(rows)
     return Corpus(
@@ -94,12 +94,13 @@ def corpus_of(documents: list[str], tok: WordPieceTokenizer) -> Corpus:
 
 
 def held_out_of(rows: list[list[int]]) -> set[int]:
-    """Which of a corpus's passages are held out, by number; ValueError for too few of them."""
-    if len(rows) < LEAST:
-        words = LEAST * MAX_LEN // 2
+    """The numbers of the passages that are held out. Raises ValueError for too few passages."""
+    if len(rows) < MIN_PASSAGES:
+        words = MIN_PASSAGES * MAX_LEN // 2
         raise ValueError(
-            f"expected text for at least {LEAST} passages, some {words} words, got {sum(map(len, rows))} "
-            f"pieces, which make {len(rows)} (a paragraph that comes again is counted once)"
+            f"expected text for at least {MIN_PASSAGES} passages, some {words} words, "
+            f"got {sum(map(len, rows))} pieces, which make {len(rows)} (a paragraph that comes again is "
+            "counted once)"
         )
     return set(_shuffled(len(rows))[: max(1, round(HELD_OUT * len(rows)))])
 
@@ -108,8 +109,8 @@ def held_out_of(rows: list[list[int]]) -> set[int]:
 
 
 def manual_documents() -> list[str]:
-    """The manual's topics in order of name, then docstrings and comments, one document a module of each."""
-    # Not every program that imports this module trains, and the topics are half a megabyte.
+    """The manual's topics, sorted by name; then the docstrings, and the comments, of each module."""
+    # Imported here: the topics are half a megabyte, and not every user of this module needs them.
     from pydoc_data.topics import topics
 
     files = list(sources(Path(sysconfig.get_paths()["stdlib"])))
@@ -122,14 +123,17 @@ def manual_documents() -> list[str]:
 
 
 def sources(root: Path) -> Iterator[bytes]:
-    """The Python files under `root` in order of name, but for what is `SKIPPED`."""
+    """The Python files under `root`, sorted by path, without those in `SKIPPED` folders."""
     for path in sorted(root.rglob("*.py")):
         if SKIPPED.isdisjoint(path.relative_to(root).parts):
             yield path.read_bytes()
 
 
 def documents_of(sources: Iterable, texts_of: Callable) -> Iterator[str]:
-    """For each source the texts that `texts_of` finds in it, blank lines between them; none for none."""
+    """A document for each source: the texts that `texts_of` finds in it, joined by blank lines.
+
+    A source without texts gives no document.
+    """
     for source in sources:
         found = list(texts_of(source))
         if found:
@@ -137,7 +141,7 @@ def documents_of(sources: Iterable, texts_of: Callable) -> Iterator[str]:
 
 
 def docstrings_of(source: bytes) -> Iterator[str]:
-    """The docstrings in one file's source, from top to bottom; source that does not parse has none."""
+    """The docstrings in one file's source, in order. Source that cannot be parsed has none."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # ValueError: null bytes, in older Pythons
@@ -153,7 +157,10 @@ def docstrings_of(source: bytes) -> Iterator[str]:
 
 
 def comments_of(source: bytes) -> Iterator[str]:
-    """The comments of at least `LONG` characters in one file's source; lines below one another are one."""
+    """The comments in one file's source that have at least `MIN_COMMENT` characters.
+
+    Consecutive lines of comment are one comment.
+    """
     block: list[str] = []
     for line in [*source.decode("utf-8", errors="ignore").splitlines(), ""]:
         mark, _, text = line.strip().partition("#")
@@ -162,12 +169,12 @@ def comments_of(source: bytes) -> Iterator[str]:
         else:
             whole = "\n".join(block)
             block = []
-            if len(whole) >= LONG:
+            if len(whole) >= MIN_COMMENT:
                 yield whole
 
 
 def builtin_docstrings_of(name: str) -> Iterator[str]:
-    """The docstrings of a module that is written in C and part of the interpreter."""
+    """The docstrings of a module that is built into the interpreter."""
     for text in _docs_inside(importlib.import_module(name)):
         yield inspect.cleandoc(text)
 
@@ -186,7 +193,10 @@ def _docs_inside(module) -> Iterator[str]:
 
 
 def read_document(path: Path) -> str:
-    """The text of a file in UTF-8; what is no text, or blank, raises one error that names the file."""
+    """The text of a UTF-8 file.
+
+    Raises FileNotFoundError for a missing file, and ValueError for one that is not text or is blank.
+    """
     if path.is_dir():
         raise ValueError(f"{path}: expected a text file, got a directory")
     try:
@@ -210,30 +220,30 @@ def read_document(path: Path) -> str:
 
 
 def _shuffled(n: int) -> list[int]:
-    """0..n-1 in an order that never changes; the stream is the split's own."""
+    """0..n-1 in a fixed random order. Nothing else draws from this stream."""
     return np.argsort(PCG32(0, stream=1).block(n), kind="stable").tolist()
 
 
 def passages(documents: Iterable[str], tok: WordPieceTokenizer) -> list[list[int]]:
-    """Neighboring paragraphs of a document together, as many as fit: [CLS] ... [SEP], at most `MAX_LEN` ids.
+    """Consecutive paragraphs of a document, packed into rows [CLS] ... [SEP] of at most `MAX_LEN` ids.
 
-    A paragraph that comes again, in any document, is left out: it would be trained on and held out at once.
+    A paragraph that occurs again, in any document, is left out. It could else be trained on and held out.
     """
     return [
         [tok.cls_id, *row, tok.sep_id]
         for texts in paragraphs(documents)
-        for row in _together(tok.encode_plain(texts), MAX_LEN - 2)
+        for row in _pack(tok.encode_plain(texts), MAX_LEN - 2)
     ]
 
 
 def paragraphs(documents: Iterable[str]) -> Iterator[list[str]]:
-    """The paragraphs of each document, but for those that came before, in this document or another."""
+    """The paragraphs of each document, without those that occurred before, in any document."""
     seen: set[str] = set()
     for document in documents:
-        yield [text for text in re.split(r"\n\s*\n", document) if text.strip() and _new(text, seen)]
+        yield [text for text in re.split(r"\n\s*\n", document) if text.strip() and _is_new(text, seen)]
 
 
-def _new(text: str, seen: set[str]) -> bool:
+def _is_new(text: str, seen: set[str]) -> bool:
     words = " ".join(text.split())
     if words in seen:
         return False
@@ -241,8 +251,11 @@ def _new(text: str, seen: set[str]) -> bool:
     return True
 
 
-def _together(paragraphs: list[list[int]], room: int) -> Iterator[list[int]]:
-    """Fill passages of at most `room` ids; a paragraph is cut where a passage is at most half full."""
+def _pack(paragraphs: list[list[int]], room: int) -> Iterator[list[int]]:
+    """Pack paragraphs into passages of at most `room` ids.
+
+    A paragraph is split only if the passage that it does not fit into is at most half full.
+    """
     row: list[int] = []
     for ids in paragraphs:
         while len(row) + len(ids) > room:

@@ -1,8 +1,8 @@
 """Masked examples for any training loop: a torch dataset and its collator.
 
-Each example is masked by a generator of its own, `example_stream(seed, epoch, index)`. So its mask is the
-same whatever the batch size, the order, and the number of workers and ranks, and in a run that was resumed;
-and new in every epoch.
+Each example is masked by a generator of its own, `example_stream(seed, epoch, index)`. So its mask does not
+depend on the batch size, on the order, or on the number of workers and ranks. A resumed run has the same
+masks. Each epoch has new masks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..rng import example_stream
 from ..wordpiece import WordPieceTokenizer, check_text, special_ids, split_pairs
 from .wholeword import mask_whole_words
 
-_TOGETHER = 2048  # texts tokenized at a time: the tokenizer's own objects take far more room than the ids
+_CHUNK = 2048  # texts tokenized at a time: the tokenizer's own objects take far more room than the ids
 
 
 class MLMDataset(Dataset):
@@ -72,20 +72,20 @@ class MLMDataset(Dataset):
         self._mask_id, self._vocab = tok.mask_id, tok.vocab_size
         self._is_special = np.isin(np.arange(tok.vocab_size), specials)  # [V]
         self._continues = np.array([piece.startswith("##") for piece in tok.vocab])  # [V]
-        self._ids, lengths, firsts = _flat(_listed(texts_or_ids), tok, max_len)
+        self._ids, lengths, firsts = _flatten(_as_list(texts_or_ids), tok, max_len)
         self._ends = np.cumsum(lengths)
         self._starts = self._ends - lengths
         self._second = self._starts + firsts  # where token type 1 begins
-        # In shared memory: workers see a new epoch without being started anew.
+        # In shared memory: workers see a new epoch without a restart.
         self._epoch = torch.zeros((), dtype=torch.int64, device="cpu").share_memory_()
 
     @property
     def epoch(self) -> int:
-        """The epoch whose masks are given out; always 0 if fixed."""
+        """The epoch whose masks the dataset gives; always 0 if fixed."""
         return self._epoch.item()
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to the masks of an epoch, 0 <= epoch < 2^63, in this process and in its workers.
+        """Switch to the masks of an epoch, 0 <= epoch < 2^63, in this process and in its workers.
 
         Call it between epochs: a worker may have prepared examples of the current one already.
         """
@@ -118,13 +118,13 @@ class MLMDataset(Dataset):
         return {"input_ids": inputs, "token_type_ids": token_types, "labels": labels}
 
     def __setstate__(self, state: dict) -> None:
-        # A worker's copy already lies in the memory that it shares; any other copy gets its own to share.
+        # A worker's copy is in shared memory already. Any other copy gets shared memory of its own.
         self.__dict__.update(state)
         self._epoch.share_memory_()
 
 
 class MLMCollator:
-    """Items of an `MLMDataset` to one padded batch, for a torch DataLoader or `transformers.Trainer`.
+    """Makes one padded batch of items of an `MLMDataset`, for a torch DataLoader or `transformers.Trainer`.
 
     `collator(items)` is a dict of int64 tensors [B, T]: input_ids (padded with [PAD]), token_type_ids (0),
     attention_mask (1 at the positions of an item, 0 at padding) and labels (-100). T is the longest item's
@@ -158,7 +158,7 @@ class MLMCollator:
         return {**batch, "attention_mask": torch.from_numpy(real.astype(np.int64))}
 
 
-def _listed(examples) -> list:
+def _as_list(examples) -> list:
     wanted = "expected a list of strings, pairs of strings or rows of ids"
     if isinstance(examples, (str, bytes, Mapping, Set)) or not isinstance(examples, Iterable):
         raise TypeError(f"texts_or_ids: {wanted}, got {type(examples).__name__}")
@@ -170,7 +170,7 @@ def _listed(examples) -> list:
     return examples
 
 
-def _flat(examples: list, tok, max_len) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _flatten(examples: list, tok, max_len) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The ids of all rows end to end, int32 [N]; each row's length; and where its first text ends."""
     first = examples[0]
     is_pair = isinstance(first, (list, tuple)) and any(isinstance(part, str) for part in first)
@@ -184,8 +184,8 @@ def _flat(examples: list, tok, max_len) -> tuple[np.ndarray, np.ndarray, np.ndar
         for text in row:
             check_text(f"texts[{i}]", text)
     parts, firsts, lengths = [], [], []
-    for start in range(0, len(rows), _TOGETHER):
-        flat, some_firsts, some_lengths = encode_rows(tok, rows[start : start + _TOGETHER], max_len)
+    for start in range(0, len(rows), _CHUNK):
+        flat, some_firsts, some_lengths = encode_rows(tok, rows[start : start + _CHUNK], max_len)
         parts.append(np.array(flat, np.int32))
         firsts += some_firsts
         lengths += some_lengths
@@ -205,7 +205,7 @@ def _rows_of_ids(examples: list, vocab: int, max_len: int) -> list[np.ndarray]:
 
 
 def _names(items, known: Mapping) -> list[str]:
-    """What these items hold, in the order of a batch; an error unless they belong into one batch."""
+    """The names in these items, in the order of a batch. Raises an error if the items do not fit together."""
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, Mapping) for item in items):
         raise TypeError("items: expected a list of dicts, as MLMDataset gives them")
     if not items:

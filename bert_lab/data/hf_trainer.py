@@ -1,7 +1,8 @@
-"""What `transformers.Trainer` needs besides an `MLMDataset`: the epoch, and labels of one weight.
+"""What `transformers.Trainer` needs besides an `MLMDataset`: the epoch, and equal weights for all labels.
 
-By itself it forwards the epoch to a dataset only where there is one process, and not in an epoch that it
-resumes; and with its BERT it averages each rank's batch by itself, however many labels it holds.
+Alone, `Trainer` passes the epoch to a dataset only in a single process, and not in an epoch that it resumes.
+With its own BERT it averages the loss over the labels of each rank's batch, although batches differ in their
+number of labels.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class SetEpochCallback(TrainerCallback):
         self.epoch = int(state.epoch or 0)
 
     def on_epoch_begin(self, args, state, control, **kwargs) -> None:
-        """Tell the dataset, and count on: `state.epoch` itself stays behind when an epoch is broken off."""
+        """Set the dataset's epoch, counted here: `state.epoch` is too low after an interrupted epoch."""
         self.dataset.set_epoch(self.epoch)
         self.epoch += 1
 

@@ -1,10 +1,12 @@
-"""Two tasks made from the text that came with Python: what is asked, the text itself answers.
+"""Two tasks made from the text that came with Python. The text itself gives the labels.
 
-Their rows are windows of a corpus's passages, cut every `WINDOW` pieces. The held-out rows are those of its
-held-out passages, less those that stand, piece for piece, among the others: so a model that was pretrained
-on this corpus has not seen them, with labels or without. (A paragraph may be cut between a passage that is
-held out and one that is not.) The text differs between versions of Python; the shipped model's is that of
-3.11.7, and with another Python it has seen most of what is held out here, though not the labels.
+Their rows are windows of a corpus's passages, one every `WINDOW` pieces. The held-out rows come from its
+held-out passages. A held-out row with the same pieces as a training row is left out. So a model that was
+pretrained on this corpus has not seen the held-out rows, with labels or without. (A paragraph may be split
+between a training passage and a held-out passage.)
+
+The text differs between versions of Python. The shipped model was pretrained on the text of 3.11.7. With
+another Python it has seen most of the text that is held out here, but not the labels.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ from ..rng import PCG32, epoch_order, example_stream
 from ..wordpiece import WordPieceTokenizer, book_tokenizer
 from .corpus import held_out_of, manual_documents, paragraphs, passages
 
-WINDOW = 30  # pieces of a row, [CLS] and [SEP] not counted
-LEAST = 16  # pieces that a row must have
-EXCHANGES = 4  # pairs of neighbors in a row whose order is changed
-WORD = re.compile(r"[^\W_]+|\S")  # what the tokenizer, too, cuts at
+WINDOW = 30  # pieces of a row at most, without [CLS] and [SEP]
+MIN_PIECES = 16  # of a row
+EXCHANGES = 4  # pairs of neighboring words that are exchanged in a row
+WORD = re.compile(r"[^\W_]+|\S")  # the tokenizer splits words in the same way
 Example = tuple[list[int], list[int]]  # a row of ids; the labels of its tokens, or its one label
 
 
@@ -46,7 +48,7 @@ class Task:
     held_out: list[Example]
 
     def batch(self, step: int, seed: int, size: int = 16) -> dict[str, Tensor]:
-        """What a head's `forward` takes at training step `step`; each epoch has an order of its own."""
+        """The arguments of a head's `forward` at training step `step`. Each epoch has another order."""
         n = len(self.train)
         epochs = (divmod(place, n) for place in range(step * size, (step + 1) * size))
         return self.collate([self.train[epoch_order(n, seed, epoch)[at]] for epoch, at in epochs])
@@ -72,8 +74,8 @@ class Task:
     def score(self, answers: Sequence[Tensor]) -> float:
         """Balanced accuracy of the answers to `held_out_batches`, [B, T] or [B] each.
 
-        It is the mean over the labels of the share of their places that got the right answer: whoever always
-        gives the same answer has 1 / len(labels), however common that label is.
+        This is the accuracy for each label, averaged over the labels. A constant answer scores
+        1 / len(labels), however common that label is.
         """
         given = torch.cat([answer.flatten() for answer in answers])
         wanted = torch.cat([batch["labels"].flatten() for batch in self.held_out_batches()])
@@ -82,16 +84,16 @@ class Task:
 
 
 def manual_tasks() -> dict[str, Task]:
-    """The two tasks on the text of `corpus.manual_corpus`, with the book's vocabulary; some seconds."""
+    """The two tasks on the text of `corpus.manual_corpus`, with the book's vocabulary. Takes some seconds."""
     return tasks_of(manual_documents(), book_tokenizer())
 
 
 def tasks_of(documents: Iterable[str], tok: WordPieceTokenizer) -> dict[str, Task]:
     """The two tasks on these documents, by name. Errors as in `corpus_of`.
 
-    "order": have neighboring words of the row been exchanged, in `EXCHANGES` places? Half of the rows, by a
-    stream of their own, are as they were written. "capitals": was this word written with a capital? It is
-    asked at the first piece of each word of two letters or more; the ids of an uncased vocabulary hide it.
+    "order": were `EXCHANGES` pairs of neighboring words exchanged in this row? A random half of the rows is
+    left as it was written. "capitals": was this word written with a capital? The label is at the first piece
+    of each word of two letters or more. An uncased vocabulary hides the answer.
     """
     train, held_out = _windows(list(documents), tok)
 
@@ -118,20 +120,20 @@ def tasks_of(documents: Iterable[str], tok: WordPieceTokenizer) -> dict[str, Tas
 Window = tuple[tuple[int, ...], list[int], PCG32]  # pieces, a label for each, a generator of its own
 
 
-def cuts(n: int) -> range:
-    """Where the windows of a passage of n pieces begin; what is left at its end may be too short for one."""
-    return range(0, n - LEAST + 1, WINDOW)
+def window_starts(n: int) -> range:
+    """The starts of the windows of a passage of n pieces. A rest below `MIN_PIECES` is dropped."""
+    return range(0, n - MIN_PIECES + 1, WINDOW)
 
 
 def _windows(documents: list[str], tok: WordPieceTokenizer) -> tuple[list[Window], list[Window]]:
-    """The windows to train on, and the held-out ones; the same pieces are there once, and on one side."""
+    """The training windows, and the held-out windows. No two windows have the same pieces."""
     rows = passages(documents, tok)
     held_out = held_out_of(rows)
     flat = _capitals([text for texts in paragraphs(documents) for text in texts], tok)
     sides = {}, {}
     for number, (_, *ids, _) in enumerate(rows):
         labels = list(itertools.islice(flat, len(ids)))
-        for at in cuts(len(ids)):
+        for at in window_starts(len(ids)):
             pieces, asked = tuple(ids[at : at + WINDOW]), labels[at : at + WINDOW]
             sides[number in held_out].setdefault(pieces, (pieces, asked, example_stream(0, at, number)))
     train, rest = sides
@@ -139,7 +141,7 @@ def _windows(documents: list[str], tok: WordPieceTokenizer) -> tuple[list[Window
 
 
 def _capitals(texts: list[str], tok: WordPieceTokenizer) -> Iterator[int]:
-    """For each piece of these texts 1 or 0, where a word begins, and else -100."""
+    """A label for each piece of these texts: 1 or 0 at the first piece of a word, -100 elsewhere."""
     cut = [WORD.findall(text) for text in texts]
     words = sorted({word for words in cut for word in words})
     counts = dict(zip(words, map(len, tok.encode_plain(words)), strict=True))
@@ -150,12 +152,12 @@ def _capitals(texts: list[str], tok: WordPieceTokenizer) -> Iterator[int]:
             if word.isalpha() and len(word) > 1:
                 row[:1] = [int(word[0].isupper())]
             labels += row
-        # A few paragraphs hold signs that the tokenizer does not cut at: nothing is asked there.
+        # The tokenizer splits a few paragraphs in another way than `WORD`: they get no labels.
         yield from labels if len(labels) == len(ids) else [IGNORE] * len(ids)
 
 
 def _exchanged(row: Sequence[int], tok: WordPieceTokenizer, rng: PCG32) -> list[int] | None:
-    """The row with `EXCHANGES` pairs of neighbors exchanged, words of one piece; None if it has fewer."""
+    """The row with `EXCHANGES` pairs of neighboring one-piece words exchanged; None if it has too few."""
     pieces = [*tok.tokens(row), "##"]
     places = [
         i

@@ -1,4 +1,4 @@
-"""Whole-word masking: words are picked, not pieces, so that no piece of a word gives the others away."""
+"""Whole-word masking: all pieces of a word are picked together, so that none of them reveals the others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def mask_whole_words(
     )
     continues = as_flags(continues, "continues", ids.shape)
     inputs, labels = ids.copy(), np.full_like(ids, IGNORE)
-    in_word = picked = False  # is there a word that the next piece could continue, and is it picked?
+    in_word = picked = False  # can the next piece continue a word, and is that word picked?
     for place in np.ndindex(ids.shape):
         if special[place]:
             in_word = False

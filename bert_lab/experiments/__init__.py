@@ -1,7 +1,7 @@
 """The comparisons of the book: models trained side by side, several seeds each, by `bert-lab compare`.
 
-One experiment a file; each has `DEFAULTS` and `compare(seeds, steps, ...)`, which returns a `Comparison`.
-The figures that the chapters quote are stored in `assets`, one file a comparison.
+One experiment a file; each has `DEFAULTS` and `run(seeds, steps, ...)`, which returns a `Comparison`.
+The numbers that the chapters quote are stored in `assets`, one file for each comparison.
 """
 
 NAMES = ("heads", "electra", "modern", "masking")

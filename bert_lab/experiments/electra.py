@@ -1,14 +1,14 @@
-"""ELECTRA against BERT's own objective: one encoder, trained further by each on equal text, then given heads.
+"""ELECTRA against BERT's own objective: each trains the same encoder further, and heads are trained on both.
 
-Both begin with the shipped encoder: from random weights, minutes on one thread are too few for either of them
-to help a head. The budget is the number of steps: both see the same rows in the same order, at one learning
-rate. A step of ELECTRA is dearer, since the generator works too; so another row gives the masked language
-model as many more steps as make up for it, counted in multiply-adds. The last row is ELECTRA with the loss of
-the discriminator at the blanks alone: what it lacks is what the other positions teach.
+Both start from the shipped encoder. From random weights, minutes on one thread are too few for either of them
+to help a head. Both have the same number of steps, the same rows in the same order, and the same learning
+rate. A step of ELECTRA costs more, since the generator is trained too. So another row gives masked language
+modeling more steps, up to the same number of multiply-adds. The last row is ELECTRA with the discriminator's
+loss at the blanks alone. It measures what the other positions contribute.
 
-In the stored run ELECTRA does not win. On "capitals" it is level with the others; on "order" it is above them
+In the stored run ELECTRA does not win. On "capitals" it is level with the others. On "order" it is above them
 with one seed of three, below with another, and with the third the head learns nothing. With the loss at the
-blanks alone it is worse with every seed on "capitals", and no head learns "order". The paper trains from
+blanks alone, it is worse with every seed on "capitals", and no head learns "order". The paper trains from
 random weights, and on far more text.
 
 Source: Clark et al. 2020, sections 3.3 and 3.5.
@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from ..beyond.electra import Corrupted, Electra, taught
+from ..beyond.electra import Corrupted, Electra, trained_positions
 from ..data.corpus import Corpus, manual_corpus
-from ..data.tasks import WINDOW, Task, cuts, manual_tasks
+from ..data.tasks import WINDOW, Task, manual_tasks, window_starts
 from ..masking import IGNORE
 from ..model import BertEncoder, BertForMLM
 from ..padding import BATCH
@@ -37,32 +37,32 @@ from ..rng import PCG32
 from ..training.fitting import fit
 from ..training.pretrain import Plan, batches_of
 from ..training.shipped import manual_bert
-from .base import Comparison, as_seeds, made_here
+from .base import Comparison, as_seeds, environment
 from .heads import train_on
 
 DEFAULTS = {"steps": 400}
 BATCH_SIZE = 16  # rows a step
 PEAK = 5e-4  # the highest learning rate
-COUNTED = 10  # batches whose work is counted
+COUNTED_STEPS = 10  # whose multiply-adds are counted
 START, MLM, LONGER = "shipped", "then MLM", "then MLM, as much work"
 ELECTRA, ALONE = "then ELECTRA", "then ELECTRA, blanks alone"
 
 
 class Learner(NamedTuple):
-    """Something that pretrains an encoder.
+    """A way to pretrain an encoder.
 
-    model: all that is trained. encoder: what is kept of it. loss_of: the number of a step -> its loss.
-    taught: the number of a step -> (positions that its loss sends a gradient to, real positions).
+    model: all that is trained. encoder: the part that is used afterwards. loss_of: step number -> loss.
+    trained_positions: step number -> (positions that the loss sends a gradient to, real positions).
     """
 
     model: nn.Module
     encoder: BertEncoder
     loss_of: Callable[[int], Tensor]
-    taught: Callable[[int], tuple[int, int]]
+    trained_positions: Callable[[int], tuple[int, int]]
 
 
 def masked_lm(start: BertForMLM, corpus: Corpus, seed: int, steps: int) -> Learner:
-    """A copy of `start` that predicts the pieces at the blanks, which are masked as BERT's are."""
+    """Masked language modeling with a copy of `start`, masked as BERT masks."""
     model = copy.deepcopy(start)
     batches = batches_of(Plan(steps, seed=seed, batch=BATCH_SIZE), corpus)
 
@@ -74,16 +74,16 @@ def masked_lm(start: BertForMLM, corpus: Corpus, seed: int, steps: int) -> Learn
         model,
         model.encoder,
         loss_of=lambda step: model.mlm_loss(*inputs(step)),
-        taught=lambda step: taught(model, *inputs(step)),
+        trained_positions=lambda step: trained_positions(model, *inputs(step)),
     )
 
 
 def electra(
     start: BertForMLM, corpus: Corpus, seed: int, steps: int, *, blanks_alone: bool = False
 ) -> Learner:
-    """A discriminator with a copy of the encoder of `start`, and a new generator; every blank is hidden.
+    """ELECTRA with a copy of the encoder of `start` and a new generator. Every blank shows [MASK].
 
-    blanks_alone: take the discriminator's loss at the blanks, and not at every real position.
+    blanks_alone: take the discriminator's loss at the blanks alone, instead of at every real position.
     """
     model, draws = Electra(start.config, rng=PCG32(seed)), PCG32(seed, stream=1)
     model.discriminator.encoder.load_state_dict(start.encoder.state_dict())
@@ -99,40 +99,43 @@ def electra(
     def positions(step: int) -> tuple[int, int]:
         batch, got = corrupted(step)
         _, types, attn_mask, _ = (batch[name] for name in BATCH)
-        return taught(model.discriminator, got.ids, types, attn_mask, got.replaced)
+        return trained_positions(model.discriminator, got.ids, types, attn_mask, got.replaced)
 
     return Learner(
         model,
         model.discriminator.encoder,
         loss_of=lambda step: model.judge(*corrupted(step)).total,
-        taught=positions,
+        trained_positions=positions,
     )
 
 
 def in_windows(corpus: Corpus) -> Corpus:
-    """The training passages in rows as short as those of the tasks, `tasks.WINDOW` pieces at most."""
+    """The corpus with its training passages in windows of `tasks.WINDOW` pieces, as in the tasks."""
     tok = corpus.tok
-    parts = (passage[1:-1][at : at + WINDOW] for passage in corpus.train for at in cuts(len(passage) - 2))
+    parts = (
+        passage[1:-1][at : at + WINDOW] for passage in corpus.train for at in window_starts(len(passage) - 2)
+    )
     return replace(corpus, train=[[tok.cls_id, *part, tok.sep_id] for part in parts])
 
 
 def cost(learner: Learner) -> tuple[int, float]:
-    """Multiply-adds of a step, forward and backward, and the share of real positions that its loss teaches.
+    """Multiply-adds of a step, and the share of real positions that its loss sends a gradient to.
 
-    Of matrix products, the mean over the first `COUNTED` steps. The learner's weights stay as they are.
+    Multiply-adds are those of matrix products, forward and backward. Both are means over the first
+    `COUNTED_STEPS` steps. The learner's weights do not change.
     """
-    work = asked = real = 0
-    for step in range(COUNTED):
-        # The counter knows attention only where it is made of plain products.
+    work = trained = real = 0
+    for step in range(COUNTED_STEPS):
+        # The counter counts attention only if it is computed by plain matrix products.
         with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
             learner.loss_of(step).backward()
         work += counter.get_total_flops() // 2
-        positions = learner.taught(step)
-        asked, real = asked + positions[0], real + positions[1]
-    return work // COUNTED, asked / real
+        positions = learner.trained_positions(step)
+        trained, real = trained + positions[0], real + positions[1]
+    return work // COUNTED_STEPS, trained / real
 
 
-def compare(
+def run(
     seeds: int = 3,
     steps: int = DEFAULTS["steps"],
     *,
@@ -141,15 +144,15 @@ def compare(
     tasks: Mapping[str, Task] | None = None,
     say: Callable[[str], None] = print,
 ) -> Comparison:
-    """Train an encoder further by each of the two, then train the same heads on it and on what it was before.
+    """Train the encoder further in each way, then train the same heads on each result and on the start.
 
     Args:
-        seeds: how many; each has an order of rows, masks, draws, a generator and heads of its own.
-        steps: of training further, `BATCH_SIZE` rows each.
-        start: what both begin with; by default the shipped model.
-        corpus: what is trained on; by default the manual.
+        seeds: how many. Each has its own order of rows, masks, draws, generator and heads.
+        steps: of further training, with `BATCH_SIZE` rows each.
+        start: the model to start from; by default the shipped model.
+        corpus: the text; by default the manual.
         tasks: what the heads learn; by default `manual_tasks()`.
-        say: told each result when it is there.
+        say: called with each result as a line of text.
 
     Raises TypeError or ValueError for seeds or steps below 1, or something else.
     """
@@ -186,7 +189,7 @@ def compare(
             "rows a step": BATCH_SIZE,
             "peak": PEAK,
             "seconds of a step, ELECTRA / MLM": round(seconds[ELECTRA] / seconds[MLM], 2),
-            **made_here(),
+            **environment(),
         },
         scores,
         {f"{task}: {row}": facts[row] for task in tasks for row in kinds},

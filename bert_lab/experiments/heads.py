@@ -1,4 +1,4 @@
-"""Heads: does a head learn more from a pretrained encoder than from random weights, in the same few steps?"""
+"""Heads on a pretrained encoder and on random weights, trained for the same few steps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..model import BertEncoder
 from ..rng import PCG32
 from ..training.fitting import fit
 from ..training.shipped import manual_bert
-from .base import Comparison, as_seeds, made_here
+from .base import Comparison, as_seeds, environment
 
 DEFAULTS = {"steps": 150}
-BATCH = 16  # rows a step
+BATCH_SIZE = 16  # rows a step
 PEAK = 5e-4  # the highest learning rate
-PEAK_OF_HEAD = 1e-2  # the same where the head alone is trained
+PEAK_OF_HEAD = 1e-2  # the same, if the head alone is trained
 SHIPPED, RANDOM = "shipped weights", "random weights"
 HEAD, CONSTANT = "shipped, head alone", "one answer always"
 
@@ -26,15 +26,15 @@ HEAD, CONSTANT = "shipped, head alone", "one answer always"
 def train_on(
     task: Task, source: nn.Module, seed: int, steps: int = DEFAULTS["steps"], *, frozen: bool = False
 ) -> float:
-    """Train a fresh head and a copy of an encoder on a task; the score on the task's held-out rows.
+    """Train a new head and a copy of an encoder on a task; return the score on the task's held-out rows.
 
     For any encoder: `train_on(manual_tasks()["order"], encoder, seed)`.
 
     Args:
         task: of `tasks.manual_tasks()`, whose ids are of the book's vocabulary.
-        source: a `BertEncoder` or a kind of it, or a model with one as `encoder`: it is left as it is.
-        seed: of the head's first weights and of the order of the rows.
-        steps: how many updates, of `BATCH` rows each.
+        source: a `BertEncoder` or a kind of it, or a model with one as `encoder`. It is not changed.
+        seed: of the head's initial weights and of the order of the rows.
+        steps: how many updates, of `BATCH_SIZE` rows each.
         frozen: train the head alone.
 
     Returns:
@@ -45,13 +45,13 @@ def train_on(
     if frozen:
         model.encoder.requires_grad_(False)
     peak = PEAK_OF_HEAD if frozen else PEAK
-    fit(model, steps, lambda step: model(**task.batch(step, seed, BATCH))[1], peak=peak)
+    fit(model, steps, lambda step: model(**task.batch(step, seed, BATCH_SIZE))[1], peak=peak)
     with torch.no_grad():
         answers = [model(**batch)[0].argmax(-1) for batch in task.held_out_batches()]
     return task.score(answers)
 
 
-def compare(
+def run(
     seeds: int = 3,
     steps: int = DEFAULTS["steps"],
     *,
@@ -61,10 +61,10 @@ def compare(
     """Train the same heads on the shipped encoder and on random weights of its sizes.
 
     Args:
-        seeds: how many; each has its own head, random weights and order of the rows.
-        steps: of `BATCH` rows each.
+        seeds: how many. Each has its own head, random weights and order of the rows.
+        steps: of `BATCH_SIZE` rows each.
         tasks: what is learned, in the book's vocabulary; by default `manual_tasks()`.
-        say: told each result when it is there.
+        say: called with each result as a line of text.
 
     Raises TypeError or ValueError for seeds or steps below 1, or something else.
     """
@@ -88,11 +88,11 @@ def compare(
         "balanced accuracy on held-out rows: for each answer the share found, and their mean",
         {
             "steps": steps,
-            "rows a step": BATCH,
+            "rows a step": BATCH_SIZE,
             "peak": PEAK,
             "peak of a head alone": PEAK_OF_HEAD,
             "seeds": len(numbers),
-            **made_here(),
+            **environment(),
         },
         scores,
         facts,

@@ -1,7 +1,7 @@
-"""Masking after BERT: fixed or fresh masks, more of them, and whole words.
+"""Masking after BERT: fixed or new masks, a higher rate, and whole words.
 
-The same model is trained with the same steps on the same passages; only the masks differ. There are few
-passages, so that each is seen many times: BERT's own masks were made once and met again in later epochs.
+The same model is trained with the same steps on the same passages. Only the masks differ. There are few
+passages, so that each is seen many times: BERT's own masks were made once and repeated in later epochs.
 
 Source: Liu et al. 2019, section 4.1, for dynamic masking; Wettig et al. 2023 for 40%; the whole-word
 checkpoints of Devlin et al.
@@ -20,7 +20,7 @@ from ..rng import PCG32
 from ..training.fitting import fit_mlm
 from ..training.pretrain import SIZES, Batches
 from ..training.readers import bert_guesses, blanks_of
-from .base import Comparison, as_seeds, made_here
+from .base import Comparison, as_seeds, environment
 
 DEFAULTS = {"steps": 2000, "passages": 1000}
 BATCH_SIZE = 8  # passages a step
@@ -33,7 +33,7 @@ ROWS = {
 }
 
 
-def compare(
+def run(
     seeds: int = 3,
     steps: int = DEFAULTS["steps"],
     *,
@@ -41,14 +41,14 @@ def compare(
     corpus: Corpus | None = None,
     say: Callable[[str], None] = print,
 ) -> Comparison:
-    """Train a tiny model by each way of masking, and fill the ladder's blanks.
+    """Train a tiny model with each way of masking, and fill the held-out blanks.
 
     Args:
-        seeds: how many runs a row; they differ in first weights, order and masks.
+        seeds: how many runs for each row. They differ in initial weights, order and masks.
         steps: updates of a run, each on `BATCH_SIZE` passages.
         passages: how many to train on, the first of the corpus.
         corpus: the text; by default the manual of this Python.
-        say: told one line after each run.
+        say: called with each result as a line of text.
     """
     corpus = manual_corpus() if corpus is None else corpus
     passages = as_index(passages, "passages", 1, len(corpus.train) + 1)
@@ -57,7 +57,7 @@ def compare(
     scores = {row: [] for row in ROWS}
     for seed in as_seeds(seeds):
         for row, how in ROWS.items():
-            model = trained(few, seed, steps, **how)
+            model = train(few, seed, steps, **how)
             hits = bert_guesses(model, blanks, corpus.tok.mask_id) == blanks.answers
             scores[row].append(float(hits.mean()))
             say(f"{row}, seed {seed}: {scores[row][-1]:.4f}")
@@ -65,13 +65,13 @@ def compare(
         "steps": steps,
         "passages": passages,
         "epochs": round(steps * BATCH_SIZE / passages, 1),
-        **made_here(),
+        **environment(),
     }
     return Comparison("masking", "Share of the ladder's blanks that are filled", settings, scores)
 
 
-def trained(corpus: Corpus, seed: int, steps: int, **how) -> BertForMLM:
-    """A tiny model, trained on a corpus that `MLMDataset` masks in this way, in eval mode."""
+def train(corpus: Corpus, seed: int, steps: int, **how) -> BertForMLM:
+    """Train a tiny model on a corpus; return it in eval mode. how: options of `MLMDataset`."""
     data = MLMDataset(corpus.train, corpus.tok, seed=seed, max_len=MAX_LEN, **how)
     batches = Batches(data, corpus.tok, BATCH_SIZE, seed)
     model = BertForMLM(BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES["tiny"]), PCG32(seed))

@@ -1,9 +1,9 @@
-"""ModernBERT's changes one by one: equal steps on the same text, each row one change more than the last.
+"""ModernBERT's changes one by one. Each row has one change more than the row before it, and the same steps.
 
 Every row is a `ModernForMLM` of four layers x 96 with three heads: enough layers for two local ones between
-two global ones. A GeGLU is narrowed to two thirds, so that it has as many parameters. A window of 32 lets a
-local layer see a quarter of the longest passage; ModernBERT's 128 would cover nearly all of it. All texts are
-of token type 0: its vector is the same everywhere, one more bias, which ModernBERT leaves out too.
+two global ones. With GeGLU, d_ff is two thirds, so that the number of parameters stays the same. A window of
+32 lets a local layer see a quarter of the longest passage. ModernBERT's 128 would cover nearly all of it. All
+texts have token type 0: its vector is the same at all positions, like a bias, and ModernBERT leaves it out.
 
 Source: Warner et al. 2024, section 2.1.
 """
@@ -20,12 +20,12 @@ from ..rng import PCG32
 from ..training.fitting import fit_mlm
 from ..training.pretrain import Plan, batches_of, held_out_score
 from ..training.readers import Blanks, bert_guesses, blanks_of
-from .base import Comparison, as_seeds, made_here
+from .base import Comparison, as_seeds, environment
 
 DEFAULTS = {"steps": 800}
 SIZES = {"d_model": 96, "n_heads": 3, "n_layers": 4, "d_ff": 384}
 WINDOW, PEAK = 32, 2e-3
-PASSAGES = 200  # of the held-out ones: their blanks are asked
+PASSAGES = 200  # of the held-out ones, whose blanks are filled
 ROWS = {  # the fields of `ModernConfig` that a row changes, besides those of the rows above it
     "BERT": {},
     "+ RoPE": {"rope": True},
@@ -38,7 +38,7 @@ ROWS = {  # the fields of `ModernConfig` that a row changes, besides those of th
 
 
 def configs(vocab: int) -> dict[str, ModernConfig]:
-    """The rows' configs: BERT, then one change more in each."""
+    """The config of each row: BERT's, then one change more in each."""
     options, rows = asdict(BertConfig(vocab, MAX_LEN, dropout=0.0, **SIZES)), {}
     for row, change in ROWS.items():
         options |= change
@@ -46,17 +46,18 @@ def configs(vocab: int) -> dict[str, ModernConfig]:
     return rows
 
 
-def compare(
+def run(
     seeds: int = 3,
     steps: int = DEFAULTS["steps"],
     *,
     corpus: Corpus | None = None,
     say: Callable[[str], None] = print,
 ) -> Comparison:
-    """Train every row with every seed, and fill the same blanks with each.
+    """Train every row with every seed, and fill the same blanks with each model.
 
-    seeds: how many; each has its own first weights, order of passages and masks, shared by all rows. steps:
-    of 8 passages each. corpus: the manual's by default. say: told each result when it is there.
+    seeds: how many. Each has its own initial weights, order of passages and masks, the same for all rows.
+    steps: of 8 passages each. corpus: the manual's by default. say: called with each result as a line of
+    text.
 
     Raises TypeError or ValueError for seeds or steps below 1, or something else.
     """
@@ -70,7 +71,7 @@ def compare(
     scores, losses = ({row: [] for row in rows} for _ in range(2))
     for seed in seeds:
         for row, config in rows.items():
-            model = trained(config, corpus, seed, steps)
+            model = train(config, corpus, seed, steps)
             guesses = bert_guesses(model, blanks, corpus.tok.mask_id)
             scores[row].append(float((guesses == blanks.answers).mean()))
             losses[row].append(held_out_score(model, corpus)[-1])
@@ -96,15 +97,15 @@ def compare(
             "peak": PEAK,
             "window": WINDOW,
             "global layers": "0 and 3",
-            **made_here(),
+            **environment(),
         },
         scores,
         facts,
     )
 
 
-def trained(config: ModernConfig, corpus: Corpus, seed: int, steps: int) -> ModernForMLM:
-    """A new model after so many steps of masked-language modeling, in eval mode."""
+def train(config: ModernConfig, corpus: Corpus, seed: int, steps: int) -> ModernForMLM:
+    """Train a new model by masked language modeling; return it in eval mode."""
     model = ModernForMLM(config, PCG32(seed))
     batches = batches_of(Plan(steps, seed=seed), corpus)
     fit_mlm(model, batches, steps, peak=PEAK)

@@ -1,4 +1,4 @@
-"""Labs, predictions and exercises: what a chapter puts on the page for a reader to play with.
+"""Labs, predictions and exercises: the interactive parts of the chapters.
 
 What may be imported: the names in the stub beside this file. May import every room but
 `experiments` and `cli`.

@@ -8,11 +8,11 @@ from .clinic import admit as admit
 from .clinic import examine as examine
 from .exercise import check as check
 from .fill_in import FillInLab as FillInLab
-from .ladder import LadderLab as LadderLab
-from .ladder import climb as climb
 from .masking_lab import MaskingLab as MaskingLab
 from .microscope import DrawMicroscope as DrawMicroscope
 from .modern_lab import ModernLab as ModernLab
+from .parity import LadderLab as LadderLab
+from .parity import climb as climb
 from .pitfall_lab import PitfallLab as PitfallLab
 from .power import PowerLab as PowerLab
 from .prediction import predict as predict

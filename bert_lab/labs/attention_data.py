@@ -1,6 +1,6 @@
-"""What the attention lab shows of a sentence: its maps and its influence matrix, rounded to what is written.
+"""The data of the attention lab: the attention maps and the influence matrix of a sentence, rounded.
 
-The lab sends these to its view; `tests/assets/make_attention.py` stores them for pages without a model.
+The lab sends them to its view. `tests/assets/make_attention.py` stores them for pages without a model.
 """
 
 import base64
@@ -14,10 +14,10 @@ from ..model import attention_maps, influence
 from ..rng import PCG32
 
 BOTH, CAUSAL = "both ways", "causal"
-MOST = 48  # tokens, padding included
+MAX_TOKENS = 48  # tokens, padding included
 
 
-class Looked(NamedTuple):
+class AttentionData(NamedTuple):
     """The T pieces of a text, their maps [L, H, T, T], and their influence matrix [T, T]."""
 
     tokens: list[str]
@@ -25,15 +25,17 @@ class Looked(NamedTuple):
     influence: np.ndarray
 
 
-def look(model, tok, text: str, pair: str = "", *, reads: str = BOTH, padding: int = 0) -> Looked:
+def attention_data(
+    model, tok, text: str, pair: str = "", *, reads: str = BOTH, padding: int = 0
+) -> AttentionData:
     """The maps and the influence matrix of a text, or of two, with `padding` [PAD] at the end.
 
-    A blank `pair` is none. What is longer than 48 tokens, or than the model admits, is cut. The errors are
-    those of `mlm_batch` and of `attention_maps`.
+    A blank `pair` means a single text. Texts are truncated to 48 tokens, or to the model's maximum length.
+    The errors are those of `mlm_batch` and of `attention_maps`.
     """
-    room = min(MOST, model.config.max_len) - padding
+    room = min(MAX_TOKENS, model.config.max_len) - padding
     row = (text, pair) if pair.strip() else text
-    batch = mlm_batch(tok, [row], room, 0.0, PCG32(0))  # picking nothing: ids, token types and the mask
+    batch = mlm_batch(tok, [row], room, 0.0, PCG32(0))  # at p = 0 nothing is masked
     ids, types, real = (
         np.pad(batch[name], ((0, 0), (0, padding)), constant_values=fill)
         for name, fill in (("input_ids", tok.pad_id), ("token_type_ids", 0), ("attention_mask", 0))
@@ -41,12 +43,12 @@ def look(model, tok, text: str, pair: str = "", *, reads: str = BOTH, padding: i
     size = ids.shape[1]
     allowed = torch.ones(size, size, dtype=torch.bool).tril() if reads == CAUSAL else None
     maps = attention_maps(model, ids, types, real, allowed=allowed)[:, 0]
-    moved = influence(model, ids, types, real, allowed=allowed)
-    return Looked(tok.tokens(ids[0].tolist()), maps.numpy(), moved.numpy())
+    effects = influence(model, ids, types, real, allowed=allowed)
+    return AttentionData(tok.tokens(ids[0].tolist()), maps.numpy(), effects.numpy())
 
 
 def levels(values) -> np.ndarray:
-    """Numbers as they are shown, int64: 0 for exactly zero, else 1 + hundredths.
+    """Numbers rounded to hundredths, as int64: 0 for exactly zero, else 1 + hundredths.
 
     Raises ValueError for a number that is negative or not finite.
     """
@@ -56,13 +58,13 @@ def levels(values) -> np.ndarray:
     return np.where(values == 0, 0, 1 + np.rint(100 * values)).astype(np.int64)
 
 
-def as_shown(looked: Looked) -> dict:
-    """The JSON form: the levels of the maps as bytes in base64, in C order, and those of the influence."""
-    n_layers, n_heads = looked.maps.shape[:2]
+def as_json(data: AttentionData) -> dict:
+    """The data as JSON: the levels of the maps in C order as base64 bytes, and those of the influence."""
+    n_layers, n_heads = data.maps.shape[:2]
     return {
-        "tokens": looked.tokens,
+        "tokens": data.tokens,
         "layers": n_layers,
         "heads": n_heads,
-        "maps": base64.b64encode(levels(looked.maps).astype(np.uint8).tobytes()).decode("ascii"),
-        "influence": levels(looked.influence).tolist(),
+        "maps": base64.b64encode(levels(data.maps).astype(np.uint8).tobytes()).decode("ascii"),
+        "influence": levels(data.influence).tolist(),
     }

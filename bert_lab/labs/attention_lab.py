@@ -1,4 +1,4 @@
-"""The attention lab: where each token looks, by layer and head, both ways or causally, with padding."""
+"""The attention lab: the attention of each token, by layer and head, both ways or causal, with padding."""
 
 import html
 
@@ -6,10 +6,10 @@ import numpy as np
 import traitlets
 
 from bert_lab.checks import as_index
-from bert_lab.labs.attention_data import BOTH, CAUSAL, MOST, as_shown, look
-from bert_lab.labs.front import FrontLab, Setting
+from bert_lab.labs.attention_data import BOTH, CAUSAL, MAX_TOKENS, as_json, attention_data
+from bert_lab.labs.js_lab import JsLab, Setting
 
-MOST_PADDING = 8
+MAX_PADDING = 8
 
 
 def _text(_lab, name, value):
@@ -28,21 +28,20 @@ def _below(end):
     return lambda lab, name, value: as_index(value, name, 0, end(lab))
 
 
-class AttentionLab(FrontLab):
-    """Choose a token by mouse or arrow keys, and see where it looks, in one head and in all of them.
+class AttentionLab(JsLab):
+    """Choose a token by mouse or arrow keys, and see what it attends to, in one head and in all of them.
 
-    model, tok: a `BertForMLM` (or `BertEncoder`) and its tokenizer; those that come with the book when left
-    out. text: a sentence, and `pair`, when it is not empty, the sentence after it. layer, head: from 0.
-    reads: "both ways" or "causal". padding: how many [PAD] are put at the end, 0 to 8. token: the position
-    that looks.
+    model, tok: a `BertForMLM` (or `BertEncoder`) and its tokenizer; by default those of the book. text, pair:
+    a sentence, and a second sentence if `pair` is not empty. layer, head: from 0. reads: "both ways" or
+    "causal". padding: how many [PAD] are added at the end, 0 to 8. token: the position whose attention is
+    shown.
 
-    `text`, `pair`, `layer`, `head`, `reads`, `padding` and `token` are what the controls say, to be read and
-    to be set. `tokens` are the T pieces, `maps` the weights [L, H, T, T] as `attention_maps` gives them,
-    `weights` [T] those of the token in the chosen head, and `influence` [T, T] is that of `model.influence`.
-    These four are None when the text cannot be read. What is longer than 48 tokens, or than the model admits,
-    is cut.
+    `text`, `pair`, `layer`, `head`, `reads`, `padding` and `token` are the values of the controls, and can be
+    set. `tokens` are the T pieces, `maps` the weights [L, H, T, T] as `attention_maps` gives them, `weights`
+    [T] those of the token in the chosen head, and `influence` [T, T] is that of `model.influence`. These four
+    are None if the text cannot be used. Texts are truncated to 48 tokens, or to the model's maximum length.
 
-    Raises TypeError or ValueError for a setting that is not there.
+    Raises TypeError or ValueError for a setting that cannot be used.
     """
 
     module = "attention_lab"
@@ -53,9 +52,11 @@ class AttentionLab(FrontLab):
     layer = Setting(0, _below(lambda lab: lab.model.config.n_layers)).tag(sync=True)
     head = Setting(0, _below(lambda lab: lab.model.config.n_heads)).tag(sync=True)
     reads = Setting(BOTH, _reads).tag(sync=True)
-    padding = Setting(0, _below(lambda lab: MOST_PADDING + 1)).tag(sync=True)
-    token = Setting(0, _below(lambda lab: MOST if lab.tokens is None else len(lab.tokens))).tag(sync=True)
-    shown = traitlets.Dict().tag(sync=True)  # what the view draws; empty when the text cannot be read
+    padding = Setting(0, _below(lambda lab: MAX_PADDING + 1)).tag(sync=True)
+    token = Setting(0, _below(lambda lab: MAX_TOKENS if lab.tokens is None else len(lab.tokens))).tag(
+        sync=True
+    )
+    shown = traitlets.Dict().tag(sync=True)  # the data of the view; empty if the text cannot be used
 
     def __init__(
         self,
@@ -87,18 +88,20 @@ class AttentionLab(FrontLab):
 
     @property
     def weights(self) -> np.ndarray | None:
-        """How much the token takes from each, in the chosen layer and head: [T]."""
+        """The attention weights of the token in the chosen layer and head: [T]."""
         return None if self.maps is None else self.maps[self.layer, self.head, self.token]
 
     def draw(self) -> None:
-        """Compute tokens, maps and influence anew; a token that is gone is replaced by the last."""
-        with self.hold_sync():  # the view hears of the end alone
+        """Recompute tokens, maps and influence. If the token does not exist any more, take the last one."""
+        with self.hold_sync():  # send the final values alone
             self.tokens = self.maps = self.influence = None
             self.shown = {}
-            looked = look(self.model, self.tok, self.text, self.pair, reads=self.reads, padding=self.padding)
-            shown = as_shown(looked)
-            self.token = min(self.token, len(looked.tokens) - 1)
-            self.tokens, self.maps, self.influence = looked
+            data = attention_data(
+                self.model, self.tok, self.text, self.pair, reads=self.reads, padding=self.padding
+            )
+            shown = as_json(data)
+            self.token = min(self.token, len(data.tokens) - 1)
+            self.tokens, self.maps, self.influence = data
             self.shown = shown
 
     def _chosen(self, _change) -> None:
@@ -106,7 +109,7 @@ class AttentionLab(FrontLab):
             self.error = ""
 
     def state(self) -> dict:
-        """The setting alone: weights differ between machines in their last digits, and a page has its own."""
+        """The settings alone, since the last digits of weights differ between machines."""
         state = super().state()
         del state["shown"]
         return state
@@ -115,21 +118,21 @@ class AttentionLab(FrontLab):
         both = f"{self.text!r}" + (f" and {self.pair!r}" if self.pair.strip() else "")
         return f"{both}, {self.reads}, padding {self.padding}, layer {self.layer}, head {self.head}"
 
-    def _may(self) -> str:
-        """Who looks, and at which positions: what does not depend on the weights' digits."""
+    def _visible(self) -> str:
+        """The positions that the token attends to. They do not depend on the digits of the weights."""
         if self.weights is None:
             return "no tokens"
         seen = " ".join(str(j) for j in np.flatnonzero(self.weights)) or "none"
         return f"position {self.token}, {self.tokens[self.token]}, looks at positions: {seen}"
 
     def as_text(self) -> str:
-        """The setting, and which positions are looked at, in plain text."""
-        return f"{self.title}: {self._setting()}\n{self._may()}"
+        """The settings, and the positions that the token attends to, as plain text."""
+        return f"{self.title}: {self._setting()}\n{self._visible()}"
 
     def caption(self) -> str:
-        """The setting, in HTML."""
+        """The settings, as HTML."""
         return f"<b>{self.title}</b>: {html.escape(self._setting())}."
 
     def picture(self) -> str:
-        """Which positions are looked at, in HTML."""
-        return f"<p>{html.escape(self._may())}</p>"
+        """The positions that the token attends to, as HTML."""
+        return f"<p>{html.escape(self._visible())}</p>"

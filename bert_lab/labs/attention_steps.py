@@ -1,4 +1,4 @@
-"""Attention steps: one word's query against three keys, step by step to its mix of the values."""
+"""Attention steps: from one word's query and three keys to the weighted sum of the values."""
 
 import html
 import math
@@ -10,24 +10,25 @@ import numpy as np
 from bert_lab.checks import as_index
 from bert_lab.figures.palette import BLUE
 from bert_lab.labs.base import Lab
+from bert_lab.text_table import text_table
 
 WORDS = ("the", "cat", "sat")
 QUERIES = {"the": (0, 2, 0, 0), "cat": (0, 0, 6, 0), "sat": (0, 1, 1, 1)}  # in units of ln 2
 KEYS = np.array([[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]])  # [T, k]
 VALUES = np.array([[8, 0, 0, 4], [0, 8, 0, 4], [0, 0, 8, 4]])  # [T, k]
 DIVISORS = (1, 2, 4, 8, 100)
-MOST = 8  # of a query's number, up or down
+MAX_QUERY = 8  # the largest absolute value of a query's number
 
 
 class AttentionSteps(Lab):
-    """Change a word's query, or what the scores are divided by; see scores, weights and mix follow.
+    """Change a word's query, or the divisor of the scores; see the scores, the weights and the mix of values.
 
     word: one of `WORDS`; the keys and values are those of chapter 04's example. query: four integers from -8
-    to 8, in units of ln 2 (by default the word's own in that example). divisor: one of `DIVISORS`; 2 is the
+    to 8, in units of ln 2 (by default the word's query in that example). divisor: one of `DIVISORS`; 2 is the
     square root of k = 4.
 
-    `word`, `query` and `divisor` are what the controls say, to be read; `scores` [T] (in units of ln 2,
-    before the division), `weights` [T] and `mix` [k] are the result.
+    `word`, `query` and `divisor` are the values of the controls. `scores` [T] (in units of ln 2, before the
+    division), `weights` [T] and `mix` [k] are the result.
 
     Raises TypeError or ValueError for anything else.
     """
@@ -40,7 +41,7 @@ class AttentionSteps(Lab):
         numbers = QUERIES[word] if query is None else tuple(query)
         if len(numbers) != KEYS.shape[1]:
             raise ValueError(f"query: expected {KEYS.shape[1]} numbers, got {len(numbers)}")
-        numbers = [as_index(n, f"query[{i}]", -MOST, MOST + 1) for i, n in enumerate(numbers)]
+        numbers = [as_index(n, f"query[{i}]", -MAX_QUERY, MAX_QUERY + 1) for i, n in enumerate(numbers)]
         self.word_menu = widgets.Dropdown(options=WORDS, value=word, description="looks")
         self.divisor_slider = widgets.SelectionSlider(
             options=[("1", 1), ("2 = √4", 2), *((str(n), n) for n in DIVISORS[2:])],
@@ -49,7 +50,7 @@ class AttentionSteps(Lab):
             continuous_update=False,
         )
         self.query_sliders = [
-            widgets.IntSlider(n, -MOST, MOST, description=f"query {i}", continuous_update=False)
+            widgets.IntSlider(n, -MAX_QUERY, MAX_QUERY, description=f"query {i}", continuous_update=False)
             for i, n in enumerate(numbers, 1)
         ]
         self.result = widgets.HTML("")
@@ -71,21 +72,21 @@ class AttentionSteps(Lab):
 
     @property
     def word(self) -> str:
-        """The word that looks."""
+        """The word whose query is used."""
         return self.word_menu.value
 
     @property
     def query(self) -> tuple[int, ...]:
-        """Its query, in units of ln 2."""
+        """The query of the word, in units of ln 2."""
         return tuple(slider.value for slider in self.query_sliders)
 
     @property
     def divisor(self) -> int:
-        """What the scores are divided by."""
+        """The divisor of the scores."""
         return self.divisor_slider.value
 
     def _own_query(self, _change) -> None:
-        """Give the word that was chosen its own query again."""
+        """Set the query to that of the chosen word."""
         for slider, number in zip(self.query_sliders, QUERIES[self.word], strict=True):
             slider.value = number
         self.refresh()
@@ -102,7 +103,7 @@ class AttentionSteps(Lab):
         return np.exp(math.log(2) * self.scores / self.divisor)
 
     def _rows(self) -> list[list[str]]:
-        """A row for each word that is looked at: word, key, score, divided score, exp, weight, value."""
+        """A row for each key: word, key, score, divided score, exp, weight, value."""
         return [
             [
                 word,
@@ -139,15 +140,9 @@ class AttentionSteps(Lab):
 
     def as_text(self) -> str:
         """The steps as a table in plain text."""
-        table = [self._head(), *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in table]
-        shown = "\n".join(line.rstrip() for line in lines)
-        return f"Attention steps: {self._setting()}\n{shown}\n{self.word} takes {self._mix()}"
+        steps = text_table([self._head(), *self._rows()])
+        return f"Attention steps: {self._setting()}\n{steps}\n{self.word} takes {self._mix()}"
 
     def as_html(self) -> str:
         """The steps as a table in HTML."""
-        return (
-            f"<p><b>Attention steps</b>: {html.escape(self._setting())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{self._table()}"
-        )
+        return f"{self.caption(self._setting())}{self._table()}"

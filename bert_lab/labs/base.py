@@ -1,8 +1,8 @@
-"""What every lab shares: one look, a header, controls, the result, and an error line.
+"""The base class of the labs: one style, a header, controls, a result, and an error line.
 
-A lab's callbacks set the value of HTML and Image widgets and nothing else: no printing, no Output widget, so
-that a notebook's stored outputs stay the same from run to run. An exception in a callback shows in the lab's
-error line, and the lab stays usable.
+A lab's callbacks only set the values of HTML and Image widgets. They do not print and use no Output widget,
+so that a notebook's stored outputs are the same in every run. An exception in a callback is shown in the
+lab's error line, and the lab stays usable.
 """
 
 import html
@@ -13,8 +13,8 @@ import ipywidgets as widgets
 
 from bert_lab.figures.palette import BLUE, GREEN, SKY, VERMILLION
 
-# JupyterLab takes plain keys for itself while the focus is in an output, unless the focused element has the
-# attribute below; Shift+Enter and the like still reach it. Arrow keys move among radio buttons of one name.
+# JupyterLab handles plain keys itself while the focus is in an output, unless the focused element has the
+# attribute below. Shift+Enter and the like still work. Arrow keys move among radio buttons of one name.
 _KEYS = """if (!window.bertLabGroups) {
   window.bertLabGroups = 1;
   window.addEventListener('keydown', key => {
@@ -29,8 +29,8 @@ _KEYS = """if (!window.bertLabGroups) {
   }, true);
 }"""
 
-# One look for all labs, at a size that can be read on a projector. The variables are those of JupyterLab's
-# themes, so that a dark theme is followed; the second value serves pages that have none.
+# One style for all labs, large enough for a projector. The variables are those of JupyterLab's themes, so
+# that a dark theme works too. The second value is for pages without these themes.
 STYLE = f"""<style onload="{_KEYS}">
 .bert-lab {{
   --jp-widgets-font-size: 16px; --jp-widgets-inline-height: 34px; --jp-widgets-radio-item-height: 30px;
@@ -63,12 +63,12 @@ STYLE = f"""<style onload="{_KEYS}">
 
 
 def inline_html(text: str) -> str:
-    """HTML of one line of plain text, where `backticks` mark code and the rest is shown as written."""
+    """HTML of one line of plain text, where `backticks` mark code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def inline_text(text: str) -> str:
-    """The same line without its backticks, for places that show plain text only."""
+    """The same line without its backticks, for plain text."""
     return re.sub(r"`([^`]+)`", r"\1", text)
 
 
@@ -83,7 +83,7 @@ def as_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def digits(u: float, thresholds: Sequence[float], least: int = 4) -> str:
-    """A uniform in as few decimals, from `least` on, as leave it on its side of 1 and of each threshold."""
+    """A uniform with the fewest decimals, at least `least`, that do not move it across 1 or a threshold."""
     for places in range(least, 33):
         text = f"{u:.{places}f}"
         if all((float(text) < t) == (u < t) for t in [*thresholds, 1.0]):
@@ -92,12 +92,12 @@ def digits(u: float, thresholds: Sequence[float], least: int = 4) -> str:
 
 
 def good(word: str) -> str:
-    """HTML of a word of approval: green, and never told by the color alone."""
+    """HTML of a word of approval, in green. The word alone must tell the meaning."""
     return f'<b style="color:{GREEN}">{html.escape(word)}</b>'
 
 
 def bad(word: str) -> str:
-    """HTML of a word of warning: red, and never told by the color alone."""
+    """HTML of a word of warning, in red. The word alone must tell the meaning."""
     return f'<b style="color:{VERMILLION}">{html.escape(word)}</b>'
 
 
@@ -105,9 +105,9 @@ class Lab(widgets.VBox):
     """A widget made of a header, rows of controls, a result and an error line.
 
     A subclass passes its parts to `__init__`, computes in `draw()`, and calls `watch(control)` for each
-    control whose value changes the result. `draw()` sets the values of the result widgets and may raise: the
-    error line shows it. `as_text()` and `as_html()` say in plain text and in HTML what the lab shows now;
-    both must be the same on every machine, since they are what a notebook stores.
+    control whose value changes the result. `draw()` sets the values of the result widgets. It may raise: the
+    error line shows the exception. `as_text()` and `as_html()` give the present state as plain text and as
+    HTML. A notebook stores both, so they must be the same on every machine.
 
     title and how_to: one line each, where `backticks` mark code.
     """
@@ -128,11 +128,11 @@ class Lab(widgets.VBox):
             control.observe(self.refresh, names="value")
 
     def refresh(self, _change=None) -> None:
-        """Draw anew; show an exception in the error line."""
+        """Redraw, and show an exception in the error line."""
         self.guard(self.draw)
 
     def guard(self, action) -> None:
-        """Run `action()`; an exception becomes the text of the error line, and success clears it."""
+        """Run `action()`. The error line shows an exception; without one it is cleared."""
         try:
             action()
         except Exception as problem:
@@ -144,18 +144,23 @@ class Lab(widgets.VBox):
         """Compute the result from the controls' values and put it into the result widgets."""
         raise NotImplementedError
 
+    def caption(self, settings: str) -> str:
+        """The title and the settings, as HTML."""
+        note = "<i>Run this cell in JupyterLab to use it.</i>"
+        return f"<p><b>{html.escape(self.title)}</b>: {html.escape(settings)}. {note}</p>"
+
     def as_text(self) -> str:
-        """What the lab shows now, as plain text: the same on every machine."""
+        """The present state as plain text, the same on every machine."""
         return f"{inline_text(self.title)}: {inline_text(self.how_to)}"
 
     def as_html(self) -> str:
-        """What the lab shows now, as HTML without scripts or pictures: the same on every machine."""
+        """The present state as HTML without scripts or pictures, the same on every machine."""
         return (
             f"<p><b>{inline_html(self.title)}</b>: {inline_html(self.how_to)}"
             " <i>(Run this cell in JupyterLab to use it.)</i></p>"
         )
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
-        # The widget where one can be shown; its static picture in a printed page or before the cell is run.
+        # The widget where one can be shown; the static HTML on a printed page or before the cell is run.
         bundle = super()._repr_mimebundle_(**kwargs)
         return {**bundle, "text/plain": self.as_text(), "text/html": self.as_html()}

@@ -1,4 +1,4 @@
-"""Batches to look at: every array of a batch as a table, a picture of a batch, and the batch lab."""
+"""Views of a batch: all its arrays as tables, a picture, and the batch lab."""
 
 import html
 
@@ -14,21 +14,22 @@ from bert_lab.labs.base import Lab
 from bert_lab.labs.strip import fates_of
 from bert_lab.masking import IGNORE
 from bert_lab.rng import PCG32
+from bert_lab.text_table import text_table
 from bert_lab.wordpiece import WordPieceTokenizer, book_tokenizer, special_ids
 
 PAIR_SIGN = "||"  # between the two texts of a pair, in the lab's text box
-MOST_ROWS = 8  # that are drawn: a longer batch is made all the same
+MAX_ROWS = 8  # that are shown, of a longer batch too
 TEXTS = f"My friend sold the old boat.\nWho opened the window? {PAIR_SIGN} It was the teacher.\nHello!"
 
-_COLORED = 3  # lines of a table that are colored by fate: the pieces, the fate, what is shown
+_COLORED = 3  # lines of a table that are colored by fate: pieces, fate, shown pieces
 
 
 class BatchTable:
-    """The rows of a batch as tables, as an object a cell can end with: a column a position, a line an array.
+    """The rows of a batch as tables, with a column for each position and a line for each array.
 
-    batch: what `mlm_batch` returns, or some of its arrays, int64 `[B, T]`; `input_ids` and `labels` must be
-    there. The column heads are the pieces of the text before it was masked, which the two tell together.
-    rows: which rows to show (all of them by default).
+    batch: what `mlm_batch` returns, or some of its arrays, int64 `[B, T]`. It must have `input_ids` and
+    `labels`. Together they give the original pieces, which are the column heads. rows: which rows to show; by
+    default all.
     """
 
     def __init__(self, tok: WordPieceTokenizer, batch: dict[str, np.ndarray], rows=None):
@@ -37,7 +38,7 @@ class BatchTable:
         self.rows = range(len(batch["input_ids"])) if rows is None else rows
 
     def lines(self, row: int) -> list[tuple[str, list[str]]]:
-        """What the table of one row says, line by line: a name and a text for each position."""
+        """The lines of the table of one row: a name, and a text for each position."""
         inputs, labels = self.batch["input_ids"][row], self.batch["labels"][row]
         original = np.where(labels == IGNORE, inputs, labels)  # [T]
         special = np.isin(original, special_ids(self.tok))
@@ -56,13 +57,7 @@ class BatchTable:
 
     @staticmethod
     def _as_text(lines) -> str:
-        names = [name for name, _ in lines]
-        columns = [names, *zip(*(texts for _, texts in lines), strict=True)]
-        widths = [max(map(len, column)) for column in columns]
-        rows = zip(*columns, strict=True)
-        return "\n".join(
-            "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for name, *cells in rows
-        )
+        return text_table(((name, *texts) for name, texts in lines), right=True)
 
     @staticmethod
     def _as_html(lines) -> str:
@@ -82,7 +77,7 @@ class BatchTable:
 
 
 def batch_map(batch: dict[str, np.ndarray]) -> BookFigure:
-    """A picture of a batch: a line a row, grey where there is text, white for padding, a dot for a pick.
+    """A picture of a batch: a line for each row, grey for text, white for padding, a dot for each pick.
 
     batch: `attention_mask` and `labels` of what `mlm_batch` returns, int64 `[B, T]`.
     """
@@ -105,10 +100,10 @@ def batch_map(batch: dict[str, np.ndarray]) -> BookFigure:
 
 
 class BatchLab(Lab):
-    """A box for texts and sliders for the room of a row, the rate and the seed; every array of the batch.
+    """A box for texts, sliders for max_len, p and the seed, and every array of the batch.
 
-    `texts` is what the box holds, a line a text, with `||` between the two texts of a pair; `batch` is what
-    `mlm_batch` made of it, None after an error. `max_len`, `p` and `seed` are the sliders' values.
+    `texts` are the lines of the box, with `||` between the two texts of a pair. `batch` is the result of
+    `mlm_batch`, None after an error. `max_len`, `p` and `seed` are the sliders' values.
     """
 
     def __init__(self, texts: str = TEXTS, max_len: int = 12, p: float = 0.15, seed: int = 8):
@@ -140,13 +135,13 @@ class BatchLab(Lab):
 
     @property
     def texts(self) -> list[str | tuple[str, ...]]:
-        """The texts of the box: a string a line, or a tuple of the parts between `||`."""
+        """The texts of the box: a string for each line, or a tuple of the parts between `||`."""
         lines = self.box.value.split("\n")
         parts = [tuple(part.strip() for part in line.split(PAIR_SIGN)) for line in lines]
         return [part if len(part) > 1 else part[0] for part in parts]
 
     def draw(self) -> None:
-        """Make the batch anew and show its first rows; without a batch, show none."""
+        """Make the batch and show its first rows; after an error, show none."""
         self.batch, self.tables.value = None, ""
         rng = PCG32(self.seed_slider.value)
         self.batch = mlm_batch(self.tok, self.texts, self.max_len_slider.value, self.p_slider.value, rng)
@@ -155,12 +150,12 @@ class BatchLab(Lab):
         self.tables.value = f'<div role="status">{self._summary()}</div>{tables}<div>{legend}</div>'
 
     def _table(self) -> BatchTable:
-        return BatchTable(self.tok, self.batch, range(min(len(self.batch["labels"]), MOST_ROWS)))
+        return BatchTable(self.tok, self.batch, range(min(len(self.batch["labels"]), MAX_ROWS)))
 
     def _summary(self) -> str:
         rows, columns = self.batch["labels"].shape
         asked = int((self.batch["labels"] != IGNORE).sum())
-        more = f" The first {MOST_ROWS} rows are shown." if rows > MOST_ROWS else ""
+        more = f" The first {MAX_ROWS} rows are shown." if rows > MAX_ROWS else ""
         return f"B = {rows}, T = {columns}, labels: {asked}.{more}"
 
     def as_text(self) -> str:

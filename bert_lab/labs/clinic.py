@@ -1,4 +1,4 @@
-"""The checkpoint clinic: a dozen broken checkpoints, the error of each, and a lab to diagnose them in."""
+"""The checkpoint clinic: twelve broken checkpoints, the error of each, and a lab to diagnose them."""
 
 import dataclasses
 import html
@@ -20,7 +20,7 @@ _LAYER, _HEAD = "bert.encoder.layer.0.", "cls.predictions."
 
 @dataclasses.dataclass(frozen=True)
 class Patient:
-    """A broken checkpoint: what is done to a sound directory, what that is called, its sign and its cure."""
+    """A broken checkpoint: how a sound directory is damaged, the diagnosis, its sign and its cure."""
 
     harm: Callable[[Path], None]
     diagnosis: str
@@ -40,7 +40,7 @@ def _weights(change: Callable[[dict], None]) -> Callable[[Path], None]:
 
 
 def _config(name: str, change: Callable) -> Callable[[Path], None]:
-    """Rewrite one entry of the config: `change` gets its value."""
+    """Rewrite one entry of the config by `change(value)`."""
 
     def harm(folder: Path) -> None:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
@@ -58,11 +58,11 @@ def _untie(tensors: dict) -> None:
     tensors[_HEAD + "decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"] + 0.01
 
 
-def _lose_one(tensors: dict) -> None:
+def _remove_tensor(tensors: dict) -> None:
     del tensors[_LAYER + "attention.output.dense.bias"]
 
 
-def _behead(tensors: dict) -> None:
+def _remove_head(tensors: dict) -> None:
     for name in [name for name in tensors if name.startswith(_HEAD)]:
         del tensors[name]
 
@@ -71,22 +71,22 @@ def _name_twice(tensors: dict) -> None:
     tensors["bert.embeddings.LayerNorm.gamma"] = tensors["bert.embeddings.LayerNorm.weight"] + 0.5
 
 
-def _point(folder: Path) -> None:
+def _write_pointer(folder: Path) -> None:
     size = (folder / WEIGHTS).stat().st_size
     text = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'4b8d' * 16}\nsize {size}\n"
     (folder / WEIGHTS).write_text(text, encoding="utf-8")
 
 
-def _cut(folder: Path) -> None:
+def _truncate(folder: Path) -> None:
     data = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(data[:-100])
 
 
-def _pickle(folder: Path) -> None:
+def _rename_to_pickle(folder: Path) -> None:
     (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
 
 
-def _lose_shard(folder: Path) -> None:
+def _remove_shard(folder: Path) -> None:
     tensors = load_file(folder / WEIGHTS)
     (folder / WEIGHTS).unlink()
     names, shards = sorted(tensors), [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
@@ -105,7 +105,7 @@ PATIENTS = {
         "Transpose it where it was written; a square matrix would have loaded in silence.",
     ),
     "B": Patient(
-        _point,
+        _write_pointer,
         "the weights file is only a pointer",
         "A pointer of Git LFS is a small text in the place of the weights.",
         "Fetch the file itself, with `git lfs pull`.",
@@ -117,7 +117,7 @@ PATIENTS = {
         "It is another model: loading it as a tied one would change its answers.",
     ),
     "D": Patient(
-        _weights(_lose_one),
+        _weights(_remove_tensor),
         "one tensor is missing",
         "A missing tensor is named, with nothing else wrong around it.",
         "Save the whole state dict again. A random bias in its place would be worse than an error.",
@@ -135,25 +135,25 @@ PATIENTS = {
         "Find the config that belongs to these weights.",
     ),
     "G": Patient(
-        _weights(_behead),
+        _weights(_remove_head),
         "the checkpoint has no MLM head",
         "Everything of the head is missing, and nothing else.",
         "Load it into a bare `BertEncoder`, or find the checkpoint that has the head.",
     ),
     "H": Patient(
-        _cut,
+        _truncate,
         "the download was cut off",
         "A cut file is shorter than its own header says.",
         "Download it again, and compare its size or its checksum.",
     ),
     "I": Patient(
-        _pickle,
+        _rename_to_pickle,
         "the weights are a pickle",
         "There is a `.bin` file and no `.safetensors`.",
         "A pickle can run any code when it is opened. Have its owner save it as safetensors.",
     ),
     "J": Patient(
-        _lose_shard,
+        _remove_shard,
         "a part of a sharded checkpoint is missing",
         "The index names a file that is not there.",
         "Download the missing part.",
@@ -187,9 +187,9 @@ def admit(model, folder) -> dict[str, Path]:
 
 
 def examine(ward: Path, lines: int | None = None) -> str:
-    """What `load_bert` says of this directory: its error, with paths from the directory on, or that it loads.
+    """The error of `load_bert` for this directory, with paths from the directory on; or that it loads.
 
-    lines: how many lines of the error to give, at most; all by default.
+    lines: how many lines of the error to give at most; by default all.
     """
     try:
         load_bert(ward)
@@ -203,8 +203,8 @@ def examine(ward: Path, lines: int | None = None) -> str:
 class ClinicLab(Lab):
     """Choose a patient, read the loader's error, and commit to a diagnosis.
 
-    wards: directories by letter, from `admit`. `patient` and `diagnosis` are what is chosen, `error_text` is
-    what the loader says, and `healed` holds the letters that were diagnosed rightly.
+    wards: directories by letter, from `admit`. `patient` and `diagnosis` are the chosen values, `error_text`
+    is the loader's error, and `healed` are the letters of the patients with a right diagnosis.
     """
 
     def __init__(self, wards: dict[str, Path]):
@@ -238,11 +238,11 @@ class ClinicLab(Lab):
 
     @property
     def diagnosis(self) -> str | None:
-        """The diagnosis that is chosen, or None."""
+        """The chosen diagnosis, or None."""
         return self.diagnosis_menu.value
 
     def draw(self) -> None:
-        """Examine the patient and show what the loader says."""
+        """Examine the patient and show the loader's error."""
         self.error_text, self.symptom.value, self.verdict.value = None, "", ""
         self.error_text = examine(self.wards[self.patient])
         self.symptom.value = (
@@ -251,7 +251,7 @@ class ClinicLab(Lab):
         )
 
     def commit(self) -> None:
-        """Compare the diagnosis with what was done to the patient."""
+        """Compare the diagnosis with the damage."""
         if self.diagnosis is None:
             self.verdict.value = '<div role="status">Choose a diagnosis first.</div>'
             return
@@ -265,15 +265,15 @@ class ClinicLab(Lab):
         self.verdict.value = f'<div role="status">{said}<br>{self.score()}</div>'
 
     def score(self) -> str:
-        """How many are diagnosed."""
+        """The number of patients with a right diagnosis, as text."""
         return f"{len(self.healed)} of {len(self.wards)} patients diagnosed."
 
     def as_text(self) -> str:
-        """The patient and what the loader says, as plain text."""
+        """The patient and the loader's error, as plain text."""
         return f"{super().as_text()}\nPatient {self.patient}\n{inline_text(self.error_text or 'no answer')}"
 
     def as_html(self) -> str:
-        """The patient and what the loader says, as HTML."""
+        """The patient and the loader's error, as HTML."""
         return (
             f"{super().as_html()}<p>Patient {self.patient}: {html.escape(self.error_text or 'no answer')}</p>"
         )

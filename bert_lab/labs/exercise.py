@@ -1,6 +1,6 @@
-"""Exercises: `check(name, answer)` says whether an answer is right, and what differs when it is not.
+"""Exercises: `check(name, answer)` says whether an answer is right, or how it differs.
 
-The exercises of chapter NN stand in `bert_lab/labs/exercises/chNN.py`, in a table `EXERCISES` from a name
+The exercises of chapter NN are in `bert_lab/labs/exercises/chNN.py`, in a table `EXERCISES` from a name
 such as "2.1" (chapter 2, exercise 1) to an `Exercise`:
 
     EXERCISES = {
@@ -14,9 +14,9 @@ such as "2.1" (chapter 2, exercise 1) to an `Exercise`:
         ),
     }
 
-A judge takes the answer and returns None when it is right, else a hint: one sentence that says what differs
-and not what the answer is. `value` and `function` make the usual ones; any function of that form will do. A
-judge may raise: `check` then says that the answer could not be read, and the reader never sees a stack trace.
+A judge takes the answer. It returns None if the answer is right, else a hint: one sentence that says what
+differs, without the right answer. `value` and `function` make the usual judges; any such function is one. A
+judge may raise an exception. `check` then prints that the answer could not be read, without a stack trace.
 """
 
 import dataclasses
@@ -39,9 +39,9 @@ class Exercise:
 def check(name: str, answer: object, *, brief: bool = False) -> None:
     """Print whether `answer` to the exercise `name` is right, with a hint if it is not.
 
-    brief: leave out the sentence that explains a right answer. A folded solution does so, since its output is
-    in view of those who have not tried yet.
-    None is "not tried yet". Any answer gets a sentence and none raises. Raises TypeError or ValueError if
+    brief: leave out the sentence that explains a right answer. Folded solutions use it, since their output is
+    visible to readers who have not tried yet.
+    The answer None means "not tried yet". No answer raises an exception. Raises TypeError or ValueError if
     there is no exercise of that name.
     """
     status, sentence = verdict(name, answer)
@@ -51,7 +51,7 @@ def check(name: str, answer: object, *, brief: bool = False) -> None:
 
 
 def verdict(name: str, answer: object) -> tuple[str, str]:
-    """What `check` would print, as (status, sentence): the status is NOT_TRIED, RIGHT or WRONG."""
+    """The parts that `check` prints: the status, NOT_TRIED, RIGHT or WRONG, and a sentence."""
     exercise = find(name)
     if answer is None:
         return NOT_TRIED, ""
@@ -90,9 +90,9 @@ def value(
 ) -> Callable[[object], str | None]:
     """A judge for a number, a text, or a list of them (nested lists for more axes).
 
-    Numbers are equal when they differ by at most `tol` (and a rounding error); 5, 5.0 and a NumPy 5 are one
-    number, a tuple and an array are lists, and texts are compared without case and outer spaces. hints: pairs
-    (wrong answer, sentence) for the mistakes one expects; otherwise: a sentence added to what differs for any
+    Numbers are equal if they differ by at most `tol` (and a rounding error). 5, 5.0 and a NumPy 5 are the
+    same number. Tuples and arrays are lists. Texts are compared without case and outer spaces. hints: pairs
+    (wrong answer, sentence) for expected mistakes. otherwise: a sentence that is added to the hint for any
     other wrong answer.
     """
     target = _plain(expected)
@@ -116,10 +116,10 @@ def function(
     otherwise: str = "",
     tol: float = 0.0,
 ) -> Callable[[object], str | None]:
-    """A judge for a function the reader writes.
+    """A judge for a function that the reader writes.
 
-    cases: triples (what is tried, a function that makes fresh arguments, expected result); the first case
-    that differs is named in the hint. Results are compared as `value` does.
+    cases: triples (description, a function that makes new arguments, expected result). The hint names the
+    first case that differs. Results are compared as in `value`.
     """
 
     def judge(answer: object) -> str | None:
@@ -141,7 +141,7 @@ def function(
 
 
 def _plain(thing: object) -> object:
-    """Python numbers, texts and nested lists out of NumPy scalars, arrays, tensors, tuples and ranges."""
+    """Python numbers, texts and nested lists, from NumPy scalars, arrays, tensors, tuples and ranges."""
     if hasattr(thing, "tolist"):
         thing = thing.tolist()
     if isinstance(thing, (list, tuple, range)):
@@ -152,7 +152,7 @@ def _plain(thing: object) -> object:
 
 
 def _difference(given: object, target: object, tol: float) -> str | None:
-    """What differs between two plain things, without saying what was expected; None if they are equal."""
+    """How two plain values differ, without the expected value; None if they are equal."""
     if isinstance(target, list):
         return _list_difference(given, target, tol)
     if isinstance(target, bool):
@@ -191,7 +191,7 @@ def _list_difference(given: object, target: list, tol: float) -> str | None:
 
 
 def _kind(thing: object) -> str:
-    """A thing's kind in a reader's words, with its text if short."""
+    """The kind of a value in plain words, with the value if it is short."""
     words = {
         str: "a text",
         bool: "a truth value",

@@ -1,4 +1,4 @@
-"""The fill-in lab: what a model says to a blank, and how it changes as words to the right are added."""
+"""The fill-in lab: a model's predictions for a blank, and how words to its right change them."""
 
 import html
 import re
@@ -16,13 +16,13 @@ TEXT = "The [MASK] statement is used to import modules."
 class FillInLab(Lab):
     """Type a sentence with [MASK], see the best pieces, and see them change as words to its right are added.
 
-    model: a `BertForMLM`, with `tok`, its tokenizer. text: the sentence, with at least one [MASK]. words: how
-    many of the words to the right of the blank are shown at first, by default all. word: one whose
-    probability is shown wherever it stands. top_k: how many pieces are shown.
+    model, tok: a `BertForMLM` and its tokenizer. text: the sentence, with at least one [MASK]. words: how
+    many words to the right of the blank are shown at first, by default all. word: a word whose probability
+    is always shown. top_k: how many pieces are shown.
 
-    `text`, `blank` (from 1), `words` and `word` are what the controls say, to be read; `shown` is the part of
-    the text that the model sees, `best` its `top_k` pieces with their probabilities, best first, and
-    `watched` is (probability, rank from 1) of the watched word. The last three are None without an answer.
+    `text`, `blank` (from 1), `words` and `word` are the values of the controls. `shown` is the part of the
+    text that the model sees, `best` its `top_k` pieces with their probabilities, best first, and `watched` is
+    (probability, rank from 1) of the watched word. These three are None after an error.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class FillInLab(Lab):
 
     @property
     def blank(self) -> int:
-        """Which blank is asked, from 1."""
+        """The number of the blank that is filled, from 1."""
         return self.blank_menu.value
 
     @property
@@ -78,9 +78,9 @@ class FillInLab(Lab):
         return self.word_box.value.strip()
 
     def right_ends(self) -> list[int]:
-        """Where the text may be cut: after the blank, and after each word to its right; [] without a blank.
+        """The ends of the blank and of each word to its right, in characters; [] without a blank.
 
-        Words are what spaces part, so that a full stop belongs to the word before it.
+        Words are separated by spaces, so that a full stop belongs to the word before it.
         """
         blanks = [match.end() for match in re.finditer(re.escape(BLANK), self.text)]
         if not blanks:
@@ -89,21 +89,21 @@ class FillInLab(Lab):
         return [end, *(match.end() for match in re.finditer(r"\S+", self.text) if match.end() > end)]
 
     def _new_text(self, _change=None) -> None:
-        """Offer the blanks of this text, and ask for its first one."""
+        """List the blanks of this text in the menu, and choose the first one."""
         self.blank_menu.options = [n + 1 for n in range(max(1, self.text.count(BLANK)))]
         self.blank_menu.disabled = len(self.blank_menu.options) == 1
         self._new_blank()
 
     def _new_blank(self, _change=None) -> None:
-        """Offer as many words as stand to the right of this blank, and show all of them."""
+        """Set the slider to the number of words to the right of this blank, and show all of them."""
         most = max(0, len(self.right_ends()) - 1)
-        self.words_slider.max = max(1, most)  # a slider cannot be drawn without any room
+        self.words_slider.max = max(1, most)  # a slider needs a maximum above its minimum
         self.words_slider.disabled = most == 0
         self.words_slider.value = most
         self.refresh()
 
     def draw(self) -> None:
-        """Ask the model for the blank and show its best pieces as bars."""
+        """Run the model and show its best pieces for the blank as bars."""
         self.shown = self.best = self.watched = None
         self.answer.value = ""
         ends = self.right_ends()
@@ -123,8 +123,8 @@ class FillInLab(Lab):
         (word,) = self.tok.tokens(ids)
         return next((chance, rank) for rank, (piece, chance) in enumerate(pieces, 1) if piece == word)
 
-    def watching(self) -> str:
-        """What is said of the watched word, in a sentence; empty if none is watched."""
+    def watched_summary(self) -> str:
+        """The probability and the rank of the watched word, as a sentence; empty without such a word."""
         if not self.word or self.best is None:
             return ""
         if self.watched is None:
@@ -143,19 +143,19 @@ class FillInLab(Lab):
         return (
             f"<div>The model sees: <code>{html.escape(self.shown)}</code></div><table><tr>"
             '<th scope="col">piece</th><th scope="col">probability</th><th scope="col"></th></tr>'
-            f"{body}</table><div>{html.escape(self.watching())}</div>"
+            f"{body}</table><div>{html.escape(self.watched_summary())}</div>"
         )
 
-    def said(self) -> str:
-        """The answer in a line, without digits, which are the model's own."""
+    def summary(self) -> str:
+        """The text and the best piece in a line, without digits, which depend on the model."""
         if self.best is None:
             return "no answer"
         return f"{self.shown} -> {self.best[0][0]}"
 
     def as_text(self) -> str:
-        """What the model sees, and its best piece."""
-        return f"{super().as_text()}\n{self.said()}"
+        """The visible text and the best piece."""
+        return f"{super().as_text()}\n{self.summary()}"
 
     def as_html(self) -> str:
-        """What the model sees, and its best piece."""
-        return f"{super().as_html()}<p><code>{html.escape(self.said())}</code></p>"
+        """The visible text and the best piece."""
+        return f"{super().as_html()}<p><code>{html.escape(self.summary())}</code></p>"

@@ -1,13 +1,13 @@
-"""The masking lab: turn the rate and the split, and see whether what comes out fits the exact shares."""
+"""The masking lab: change the rate and the split, and see whether the result fits the exact shares."""
 
 import html
 
 import numpy as np
 import traitlets
 
-from bert_lab.checks import as_split
+from bert_lab.checks import as_bool, as_split
 from bert_lab.labs.base import bad, good
-from bert_lab.labs.front import FrontLab, Setting
+from bert_lab.labs.js_lab import JsLab, Setting
 from bert_lab.labs.strip import Strip, fates_of
 from bert_lab.masking import mlm_mask
 from bert_lab.measuring.rates import chi_square, count_shown, exact_shares, pick_band, power
@@ -20,8 +20,8 @@ OTHERS = "a dog lamp green river ran seven cold bread under song tall key slow m
 WORDS = (*SPECIALS, *dict.fromkeys(SENTENCE.split()), *OTHERS.split())  # the names of the first 40 ids
 CLS, SEP, MASK = 2, 3, 4
 ROWS = 64  # of a batch: the sentence, 64 times
-SETS = 10  # of masks, where they are not drawn anew: BERT's script wrote each text ten times
-ALPHA = 0.001  # the lab's test calls a correct routine wrong once in a thousand runs
+SETS = 10  # of masks, if they are not new in every batch: BERT's script wrote each text ten times
+ALPHA = 0.001  # the false-alarm rate of the test
 BERT, MASK_ONLY = (0.8, 0.1, 0.1), (1.0, 0.0, 0.0)
 SIZES = (40, 100, 1000, 4000, 30522)  # of the vocabulary
 MLM_MASK = "mlm_mask"
@@ -59,23 +59,17 @@ def _one_of(known):
     return check
 
 
-def _flag(_lab, name, value):
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}: expected True or False, got {value!r}")
-    return value
-
-
-class MaskingLab(FrontLab):
-    """Sliders for the masking of a batch; what happened to each token, histograms, and a verdict in words.
+class MaskingLab(JsLab):
+    """Sliders for the masking of a batch; the fate of each token, histograms, and a verdict in words.
 
     A batch is one sentence of 20 tokens, 64 times. `p`, `split`, `vocab`, `seed`, `batches`, `fresh` (new
-    masks in every batch, or ten sets over and over) and `code` (which routine runs) can be read and set;
-    `preset(name)` sets all that a name of `PRESETS` stands for. `inputs` and `labels` are what the routine
-    returned, int64 `[rows, 22]`; `ids` and `special_mask`, of the same shape, are what it was given. `counts`
-    is how often the picks show [MASK], another token and themselves, `shares` the exact shares of the split,
-    `test` the chi-square test between them (None without picks).
+    masks in every batch, or ten sets that are repeated) and `code` (the routine that runs) can be read and
+    set. `preset(name)` sets the values of a name of `PRESETS`. `ids` and `special_mask` are the arguments of
+    the routine, `inputs` and `labels` its results, all `[rows, 22]`. `counts` is how often the picks show
+    [MASK], another token and themselves. `shares` are the exact shares of the split. `test` is the chi-square
+    test of the counts against the shares (None without picks).
 
-    The view masks by itself, with the same seed and so to the same result, and follows a slider at once.
+    The view masks in JavaScript with the same seed and the same result, so that it follows a slider at once.
     """
 
     module = "masking_lab"
@@ -89,7 +83,7 @@ class MaskingLab(FrontLab):
     vocab = Setting(1000, _one_of(SIZES)).tag(sync=True)
     seed = Setting(1, _number(int, 0, 99)).tag(sync=True)
     batches = Setting(40, _number(int, 1, 400)).tag(sync=True)
-    fresh = Setting(False, _flag).tag(sync=True)
+    fresh = Setting(False, lambda _lab, name, value: as_bool(value, name)).tag(sync=True)
     code = Setting(MLM_MASK, _one_of((MLM_MASK, *WRONG))).tag(sync=True)
     given = traitlets.Dict(
         {
@@ -119,14 +113,14 @@ class MaskingLab(FrontLab):
         self.refresh()
 
     def preset(self, name: str) -> None:
-        """Set p, split, fresh and code to what this name of `PRESETS` stands for, and draw once."""
+        """Set p, split, fresh and code to the values of this name of `PRESETS`, and draw once."""
         if name not in PRESETS:
             raise ValueError(f"preset: expected one of {list(PRESETS)}, got {name!r}")
         with self.together():
             self.p, self.split, self.fresh, self.code = PRESETS[name]
 
     def draw(self) -> None:
-        """Run the chosen code over the batches and test what its picks show."""
+        """Run the chosen code over the batches and test the counts of its picks."""
         sets = self.batches if self.fresh else min(SETS, self.batches)
         self.ids = np.tile(np.array(ROW, dtype=np.int64), (sets * ROWS, 1))
         self.special_mask = self.ids < len(SPECIALS)
@@ -138,7 +132,7 @@ class MaskingLab(FrontLab):
         self.test = chi_square(self.counts, self.shares) if self.counts.any() else None
 
     def first_row(self, row: int = 0) -> Strip:
-        """What happened to the tokens of one row."""
+        """The fates of the tokens of one row."""
         fates = fates_of(self.ids[row], self.special_mask[row], self.inputs[row], self.labels[row], MASK)
         names = [
             [WORDS[i] if i < len(WORDS) else f"#{i}" for i in array[row]] for array in (self.ids, self.inputs)
@@ -146,7 +140,7 @@ class MaskingLab(FrontLab):
         return Strip(names[0], fates, names[1])
 
     def summary(self) -> list[tuple[bool | None, str]]:
-        """The verdict: pairs of True (fits), False (does not fit) or None (a note) and a sentence."""
+        """The verdict: pairs of a bool (whether it fits; None for a note) and a sentence."""
         candidates = int((~self.special_mask).sum())
         picks = int(self.counts.sum())
         low, high = pick_band(candidates, self.p)
@@ -188,7 +182,7 @@ class MaskingLab(FrontLab):
         )
 
     def settings(self) -> str:
-        """What the controls say, in a line."""
+        """The values of the controls, in a line."""
         m, r, k = self.split
         masks = "new masks in every batch" if self.fresh else f"{SETS} sets of masks"
         return (

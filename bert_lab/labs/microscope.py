@@ -8,7 +8,7 @@ import traitlets
 
 from bert_lab import masking
 from bert_lab.labs.base import as_table, digits, inline_text
-from bert_lab.labs.front import FrontLab, words
+from bert_lab.labs.js_lab import JsLab, words
 from bert_lab.labs.strip import CHOSEN, PENDING, Strip
 from bert_lab.rng import PCG32, sample_categorical
 from bert_lab.wordpiece import book_tokenizer, special_ids
@@ -16,11 +16,12 @@ from bert_lab.wordpiece import book_tokenizer, special_ids
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One draw of the masking of a row of T positions, and where it leaves the row.
+    """One draw in the masking of a row of T positions, and the row after it.
 
-    position: index in the row; token: what stood there. kind: "pick", "action" or "below". raws: the raw
-    words it used, the rejected ones first. value: the uniform, or the integer that `below` gave. says: what
-    it decides, in one sentence. fates, shown: the row after it, [T] letters as for a token strip and [T] ids.
+    position: index in the row; token: the original token. kind: "pick", "action" or "below". raws: the raw
+    words that it used, rejected ones first. value: the uniform, or the integer from `below`. says: what it
+    decides, in one sentence. fates, shown: the row after this draw, [T] letters as for a token strip and [T]
+    ids.
     """
 
     position: int
@@ -34,7 +35,7 @@ class Step:
 
 
 class Recorder:
-    """A generator that passes the draws of a PCG32 on and keeps them.
+    """A generator that returns the draws of a PCG32 and records them.
 
     `draws` lists them as (name, n, raw words, value); name is "uniform" or "below", and n is None for a
     uniform.
@@ -56,7 +57,7 @@ class Recorder:
         again = self.rng.copy()
         value = draw()
         raws = []
-        while again != self.rng:  # the same words once more: `below` may have used several
+        while again != self.rng:  # draw the same words again: `below` may have used several
             raws.append(again.next_u32())
         self.draws.append((name, n, tuple(raws), value))
         return value
@@ -72,12 +73,12 @@ def trace(
     rng: PCG32,
     name: Callable[[int], str] = str,
 ) -> tuple[list[Step], list[int], list[int]]:
-    """Mask one row as `mlm_mask` does and say what each draw decides: (steps, inputs, labels).
+    """Mask one row as `mlm_mask` does, and explain each draw: (steps, inputs, labels).
 
-    tokens: T texts; ids, special_mask: [T]; mask_id, vocab, p: as `mlm_mask` has them; rng: a PCG32, which
-    moves on as far as `mlm_mask` moves it. name: id -> the token's text, for the sentence about a random id.
-    Returns a `Step` for each draw, and the row's inputs and labels, T ints each. Raises what `mlm_mask`
-    raises, and ValueError if the lengths differ.
+    tokens: T texts; ids, special_mask: [T]; mask_id, vocab, p: as in `mlm_mask`; rng: a PCG32, which advances
+    as in `mlm_mask`. name: id -> the token's text, for the sentence about a random id. Returns a `Step` for
+    each draw, and the row's inputs and labels, T ints each. Raises as `mlm_mask` does, and ValueError if the
+    lengths differ.
     """
     if not len(tokens) == len(ids) == len(special_mask):
         counts = f"{len(tokens)} tokens, {len(ids)} ids and {len(special_mask)} special flags"
@@ -87,7 +88,7 @@ def trace(
     shown: list[int | None] = list(ids)
     for t, token in enumerate(tokens):
         recorder = Recorder(rng)
-        # Draws come position after position, so masking one position at a time is masking the row.
+        # Positions draw one after another, so the row can be masked one position at a time.
         one_input, one_label = masking.mlm_mask(
             ids[t : t + 1], special_mask[t : t + 1], mask_id, vocab, p, recorder
         )
@@ -144,12 +145,12 @@ _WRITTEN = {
 
 
 class _Typed(traitlets.TraitType):
-    """A number, or what was typed where one should stand: the lab says what is wrong with that."""
+    """A number, or text that was typed instead: the lab says what is wrong with it."""
 
     def __init__(self, kind: type):
         super().__init__()
         self.kind = kind
-        # A seed of 64 bits is no number that a browser's JSON could hold.
+        # JSON in a browser cannot hold a seed of 64 bits as a number.
         self.tag(sync=True, to_json=lambda value, _: str(value))
 
     def validate(self, obj, value):
@@ -158,12 +159,12 @@ class _Typed(traitlets.TraitType):
         return value
 
 
-class DrawMicroscope(FrontLab):
+class DrawMicroscope(JsLab):
     """Step through the draws that mask one sentence.
 
-    `text`, `seed` and `p` are what the fields hold, and `step` is the draw looked at, counted from 1; 0 is
-    before the first. They can be changed in the lab and from the next cell; the lab says what is wrong with a
-    value that cannot be used. `steps`, `inputs` and `labels` can be read from the next cell.
+    `text`, `seed` and `p` are the values of the fields. `step` is the number of the present draw, from 1; 0
+    is before the first draw. They can be changed in the lab and from another cell. The lab says what is wrong
+    with a value that cannot be used. `steps`, `inputs` and `labels` are the results.
     """
 
     module = "microscope"
@@ -173,7 +174,7 @@ class DrawMicroscope(FrontLab):
     seed = _Typed(int)
     p = _Typed(float)
     step = traitlets.Int(min=0).tag(sync=True)
-    row = traitlets.Dict().tag(sync=True)  # the text that was split last, and its ids
+    row = traitlets.Dict().tag(sync=True)  # the last text that was split, and its ids
     words = traitlets.Tuple().tag(sync=True)
 
     def __init__(self, text: str = "the cat sat on the mat", seed: int = 42, p: float = 0.15, step: int = 0):
@@ -184,7 +185,7 @@ class DrawMicroscope(FrontLab):
         self.refresh()
 
     def move(self, by: int) -> None:
-        """Go `by` draws on; at either end, and after an error, stay there."""
+        """Go `by` draws further, up to either end. After an error, do nothing."""
         if not self.error:
             self.step = min(max(self.step + by, 0), len(self.steps))
 
@@ -195,7 +196,7 @@ class DrawMicroscope(FrontLab):
             self.step = min(self.step, len(self.steps))
 
     def refresh(self, _change=None) -> None:
-        """Compute anew; after an error nothing is left that belongs to older values."""
+        """Recompute. After an error, clear all results of earlier values."""
         super().refresh()
         if self.error:
             self.tokens, self.fates, self.steps, self.inputs, self.labels = [], [], [], [], []
@@ -230,7 +231,7 @@ class DrawMicroscope(FrontLab):
         return self.words[i]
 
     def current_rows(self) -> list[tuple[str, str]]:
-        """What is known of the current draw: pairs of a name and a text in which `backticks` mark code."""
+        """The facts of the current draw: pairs of a name and a text in which `backticks` mark code."""
         at, count = self.step, len(self.steps)
         rows = [("draw", f"none yet, of {count}")]
         if at > 0:

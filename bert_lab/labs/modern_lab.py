@@ -1,4 +1,4 @@
-"""The ModernBERT lab: switch its changes on one by one; parameters, work, and who sees whom beside BERT's."""
+"""The ModernBERT lab: its changes one by one, with parameters, multiply-adds and attention beside BERT's."""
 
 import html
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ from bert_lab.beyond.modern import CHANGES, ModernConfig, modern_config, paramet
 from bert_lab.figures.palette import BLUE, GREY
 from bert_lab.labs.base import Lab
 from bert_lab.model import BertConfig
+from bert_lab.text_table import text_table
 
 SIZES = {
     "base, 12 layers x 768": BertConfig(30522),
@@ -23,18 +24,18 @@ LABELS = {
 }
 LENGTHS = tuple(2**n for n in range(4, 14))
 WINDOWS = tuple(2**n for n in range(2, 11))
-MOST_EVERY = 6
+MAX_GLOBAL_EVERY = 6
 
 
 class ModernLab(Lab):
-    """Tick changes, move the text's length and the window; see what they cost and who sees whom.
+    """Choose changes, the text's length and the window; see their costs, and which positions see each other.
 
     changes: names of `modern.CHANGES`, by default all. size: one of `SIZES`. length: positions T, one of
-    `LENGTHS`. window: of local layers, one of `WINDOWS`. every: every how many layers one is global, 1 to 6.
-    narrow: whether a GeGLU is narrowed to two thirds. The position table is as long as the text needs.
+    `LENGTHS`. window: of local layers, one of `WINDOWS`. every: one layer in so many is global, 1 to 6.
+    narrow: whether a GeGLU is narrowed to two thirds. The position table is as long as the text.
 
-    `changes`, `size`, `length`, `window`, `every` and `narrow` are what the controls say, to be read;
-    `configs`, `parameters` and `work` are the result: each a pair, BERT's and this one's.
+    `changes`, `size`, `length`, `window`, `every` and `narrow` are the values of the controls. `configs`,
+    `parameters` and `work` (multiply-adds) are the results: each a pair, for BERT and for the chosen model.
 
     Raises ValueError for anything else.
     """
@@ -54,7 +55,7 @@ class ModernLab(Lab):
             ("size", size, SIZES),
             ("length", length, LENGTHS),
             ("window", window, WINDOWS),
-            ("every", every, range(1, MOST_EVERY + 1)),
+            ("every", every, range(1, MAX_GLOBAL_EVERY + 1)),
             ("narrow", narrow, (True, False)),
         ):
             if got not in list(known):
@@ -73,7 +74,7 @@ class ModernLab(Lab):
         self.window_slider = widgets.SelectionSlider(
             options=WINDOWS, value=window, description="window", **wide
         )
-        self.every_slider = widgets.IntSlider(every, 1, MOST_EVERY, description="global every", **wide)
+        self.every_slider = widgets.IntSlider(every, 1, MAX_GLOBAL_EVERY, description="global every", **wide)
         self.result = widgets.HTML("")
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         super().__init__(
@@ -113,7 +114,7 @@ class ModernLab(Lab):
 
     @property
     def every(self) -> int:
-        """Every how many layers one is global."""
+        """One layer in so many is global."""
         return self.every_slider.value
 
     @property
@@ -122,7 +123,7 @@ class ModernLab(Lab):
         return self.narrow_box.value
 
     def draw(self) -> None:
-        """Compute what both models cost at this length, and show it."""
+        """Compute the costs of both models at this length, and show them."""
         self.configs = self.parameters = self.work = None
         self.narrow_box.disabled = "geglu" not in self.changes
         self.window_slider.disabled = self.every_slider.disabled = "local" not in self.changes
@@ -144,10 +145,8 @@ class ModernLab(Lab):
             options |= {"d_ff": sizes.d_ff}
         return bert, modern_config(sizes, *self.changes, **options)
 
-    # ---- what it says
-
     def settings(self) -> str:
-        """What the controls say, in a line."""
+        """The values of the controls, in a line."""
         labels = [LABELS[change] for change in self.changes]
         if "geglu" in self.changes:
             labels[self.changes.index("geglu")] += " narrowed to 2/3" if self.narrow else " at BERT's width"
@@ -155,8 +154,8 @@ class ModernLab(Lab):
             labels[-1] += f" (window {self.window}, one layer in {self.every} global)"
         return f"{self.size}, T = {self.length}; {', '.join(labels) or 'no change'}"
 
-    def said(self) -> str:
-        """What comes out, in a few sentences."""
+    def summary(self) -> str:
+        """The results, in a few sentences."""
         if self.work is None:
             return "no answer"
         (bert, this), (bert_work, this_work) = (
@@ -166,11 +165,11 @@ class ModernLab(Lab):
         return (
             f"This one has {this / bert:.4f} times BERT's parameters, and does {this_work / bert_work:.4f} "
             f"times its work at T = {self.length}. Attention is {shares[0]:.4f} of BERT's work and "
-            f"{shares[1]:.4f} of this one's. {self.sight()}"
+            f"{shares[1]:.4f} of this one's. {self.attention_summary()}"
         )
 
-    def sight(self) -> str:
-        """Who sees whom, in a sentence."""
+    def attention_summary(self) -> str:
+        """How many positions each position sees, in a sentence."""
         config = self.configs[1]
         reach = [config.radius(layer) for layer in range(config.n_layers)]
         local = [radius for radius in reach if radius is not None and radius < self.length - 1]
@@ -184,7 +183,7 @@ class ModernLab(Lab):
         )
 
     def _rows(self) -> list[tuple[str, int | None, int | None]]:
-        """A row for each number: name, BERT's, this one's; a heading has none."""
+        """A row for each number: name, BERT's, the chosen model's. A heading has no numbers."""
         rows = []
         for heading, pair in (
             ("parameters", self.parameters),
@@ -213,12 +212,12 @@ class ModernLab(Lab):
             body += f'<tr><th scope="row" style="font-weight:normal">{html.escape(name)}</th>{cells}</tr>'
         on = "".join(f"<li>{LABELS[name]}: {html.escape(CHANGES[name])}</li>" for name in self.changes)
         return (
-            f"<b>{html.escape(self.said())}</b>{self._squares()}<table>{body}</table>"
+            f"<b>{html.escape(self.summary())}</b>{self._squares()}<table>{body}</table>"
             f"<ul>{on or '<li>no change: this is BERT</li>'}</ul>"
         )
 
     def _squares(self) -> str:
-        """A square for each layer, positions from left to right and top to bottom, what is seen in color"""
+        """The attention mask of each layer as a square, with allowed pairs in color."""
         config, squares = self.configs[1], ""
         for layer in range(config.n_layers):
             radius = config.radius(layer)
@@ -233,27 +232,21 @@ class ModernLab(Lab):
                 '<span style="display:inline-block;margin:4px 8px 4px 0;text-align:center">'
                 f'<span style="{outer}"><span style="{inner}"></span></span><br>{layer + 1} {kind}</span>'
             )
-        told = html.escape(f"Who sees whom, a square for each layer. {self.sight()}", quote=True)
+        told = html.escape(f"Who sees whom, a square for each layer. {self.attention_summary()}", quote=True)
         return f'<div role="img" aria-label="{told}" style="margin:.5em 0">{squares}</div>'
 
     def as_text(self) -> str:
         """The settings and the numbers, as plain text."""
-        lines = [f"ModernBERT lab: {self.settings()}", self.said()]
+        lines = [f"ModernBERT lab: {self.settings()}", self.summary()]
         if self.work is not None:
             table = [
                 (name, "BERT", "this one") if bert is None else (f"  {name}", f"{bert:,}", f"{this:,}")
                 for name, bert, this in self._rows()
             ]
-            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-            lines += [
-                f"{name:<{widths[0]}}  {bert:>{widths[1]}}  {this:>{widths[2]}}" for name, bert, this in table
-            ]
+            lines.append(text_table(table, right=True))
         return "\n".join(lines)
 
     def as_html(self) -> str:
-        """The settings, the numbers and who sees whom, as HTML."""
-        shown = html.escape(self.said()) if self.work is None else self._shown()
-        return (
-            f"<p><b>ModernBERT lab</b>: {html.escape(self.settings())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{shown}"
-        )
+        """The settings, the numbers and the attention masks, as HTML."""
+        shown = html.escape(self.summary()) if self.work is None else self._shown()
+        return f"{self.caption(self.settings())}{shown}"

@@ -1,8 +1,8 @@
-"""The museum of real bugs: what each fault of the course does, measured on the spot.
+"""The museum of real bugs: the effect of each fault of the course, measured by running it.
 
-A probe is a small question that is put to a namespace with the contract's names; its answer is a short text,
-the same on every machine. `symptom` puts the questions to the reference and to the fault, and returns the
-first that the two answer differently.
+A probe is a small question with a function that measures the answer for a namespace with the contract's
+names. The answer is a short text, the same on every machine. `symptom` measures the reference and the fault,
+and returns the first probe whose answers differ.
 """
 
 import functools
@@ -139,7 +139,7 @@ def _full_row(bert) -> str:
 
 
 def loss_ratio(bert) -> float:
-    """The loss of a sentence with one label, over the cross-entropy of that label by the model's logits."""
+    """The loss of a sentence with one label, divided by the cross-entropy of that label."""
     labels = np.full_like(SENTENCE, -100)
     labels[0, 2] = 5
     logits, loss = small_model(bert)(SENTENCE, labels=labels)
@@ -165,7 +165,7 @@ def _parity(bert) -> str:
 
 
 def named_by_hand(old_norms: bool = False) -> dict[str, torch.Tensor]:
-    """A state dict of one layer under Hugging Face's names, each of them written out; float64.
+    """A state dict of one layer in float64, with Hugging Face's names written out.
 
     old_norms: LayerNorms have `gamma` and `beta`, as in the first checkpoints.
     """
@@ -199,7 +199,7 @@ def named_by_hand(old_norms: bool = False) -> dict[str, torch.Tensor]:
 
 
 def loaded_wrong(bert, old_norms: bool = False) -> str:
-    """How many parameters do not get the values that the hand-named state dict has for them."""
+    """How many parameters do not get their values from the state dict of `named_by_hand`."""
     sd = named_by_hand(old_norms)
     model, right = small_model(bert), small_model(bert_lab)
     bert_lab.load_hf_bert(right, sd)
@@ -220,13 +220,13 @@ def _twice(bert) -> str:
 
 @dataclass(frozen=True)
 class Probe:
-    """A question, in which `backticks` mark code, and the function that puts it to a namespace."""
+    """A question, in which `backticks` mark code, and a function that measures the answer for a namespace."""
 
     question: str
     ask: Callable[[object], str]
 
     def answer(self, bert) -> str:
-        """The answer; an exception is one too."""
+        """The answer. An exception is an answer too."""
         try:
             return self.ask(bert)
         except Exception as problem:
@@ -264,7 +264,7 @@ GROUPS = {
     "model": ("s06", "s07", "s08", "s09", "s10", "s11", "b11", "b12", "b13", "b14", "b15", "b19", "b20"),
     "loading": ("b16", "b17", "b18"),
 }
-# The question that shows a fault best, where it is not the first of the table that shows it.
+# The question that shows a fault best, if another question of the table shows it first.
 BEST = {
     "s01": "batch labels",
     "s02": "hand",
@@ -278,7 +278,7 @@ BEST = {
 
 @dataclass(frozen=True)
 class Symptom:
-    """A question, what the reference answers, and what the fault does."""
+    """A question, the answer of the reference, and the answer of the fault."""
 
     question: str
     right: str
@@ -295,7 +295,7 @@ def _reference(name: str) -> str:
 
 @functools.cache
 def symptom(id: str) -> Symptom | None:
-    """What the fault of this id does, by the first question that shows it; None if no question does."""
+    """The first question that shows the fault of this id, with both answers; None if no question does."""
     bert = load_mutant(id)
     for name in [BEST[id]] if id in BEST else PROBES:
         right, wrong = _reference(name), PROBES[name].answer(bert)

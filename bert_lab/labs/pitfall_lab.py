@@ -1,4 +1,4 @@
-"""The pitfall lab: choose a fault, and see its line, what its author believed, and what catches it."""
+"""The pitfall lab: choose a fault, and see its code, the misconception behind it, and what catches it."""
 
 import html
 
@@ -12,9 +12,9 @@ from bert_lab.labs.museum import GROUPS, symptom
 class PitfallLab(Lab):
     """The faults of the course, one at a time.
 
-    fault: the id to begin with, such as "s03". `fault` is the id that is shown now and `facts` what is known
-    of it, as pairs (name, text). The menu of groups shortens the menu of faults; the buttons go to the one
-    before and the one after. ValueError for an id that there is not.
+    fault: the first id to show, such as "s03". `fault` is the id that is shown, and `facts` are pairs (name,
+    text) about it. The menu of groups restricts the menu of faults. The buttons go to the previous and the
+    next fault. Raises ValueError for an unknown id.
     """
 
     def __init__(self, fault: str = "s03"):
@@ -52,19 +52,19 @@ class PitfallLab(Lab):
         return self.fault_menu.value
 
     def choose_group(self, _change=None) -> None:
-        """Offer the faults of the chosen group alone; the one that is shown stays if it is among them."""
+        """List only the faults of the chosen group. The shown fault stays if it is in the group."""
         ids = list(GROUPS.get(self.group_menu.value, MUTANTS))
         kept = self.fault if self.fault in ids else ids[0]
-        self.fault_menu.options = _named(ids)  # which chooses the first of them
+        self.fault_menu.options = _named(ids)  # this chooses the first of them
         self.fault_menu.value = kept
 
     def step(self, by: int) -> None:
-        """Go on by so many faults in the menu, around its end."""
+        """Go `by` faults further in the menu, and from its end to its start."""
         ids = [value for _, value in self.fault_menu.options]
         self.fault_menu.value = ids[(ids.index(self.fault) + by) % len(ids)]
 
     def draw(self) -> None:
-        """Measure the fault, and show all that is known of it."""
+        """Measure the fault, and show all facts about it."""
         row = MUTANTS[self.fault]
         self.facts, self.lines, self.measured, self.shown.value = [], ([], []), None, ""
         self.measured = symptom(row.id)
@@ -80,7 +80,7 @@ class PitfallLab(Lab):
         self.shown.value = f'<div role="status">{self._report()}</div>'
 
     def as_text(self) -> str:
-        """The fault and what is known of it, as plain text."""
+        """The fault and the facts about it, as plain text."""
         row = MUTANTS[self.fault]
         lines = [super().as_text(), f"{row.id}: {row.pitfall}"]
         lines += [f"  - {line}" for line in self.lines[0]] + [f"  + {line}" for line in self.lines[1]]
@@ -88,7 +88,7 @@ class PitfallLab(Lab):
         return "\n".join([*lines, f"measured: {self.measured}"] if self.measured else lines)
 
     def as_html(self) -> str:
-        """The fault and what is known of it, as HTML."""
+        """The fault and the facts about it, as HTML."""
         return f"{super().as_html()}{self._report()}"
 
     def _report(self) -> str:

@@ -1,4 +1,4 @@
-"""The power lab: how much data until a test notices a wrong recipe."""
+"""The power lab: how much data a test needs to detect a wrong recipe."""
 
 import html
 
@@ -12,15 +12,15 @@ from bert_lab.measuring.rates import exact_shares, power, power_curve, required_
 from bert_lab.measuring.recipes import WRONG
 
 VOCAB = 30522  # of BERT's English uncased vocabulary
-PICKS = np.unique(np.geomspace(10, 1e6, 101).round().astype(np.int64))  # where the curves are computed
+PICKS = np.unique(np.geomspace(10, 1e6, 101).round().astype(np.int64))  # at which the curves are computed
 
 
 class PowerLab(Lab):
     """Choose a wrong recipe, a false-alarm rate and a power; see how many picks the test needs.
 
-    The test is the chi-square test of what picked positions show against the exact shares of 80/10/10 at V =
-    30522. `recipe` (a name of `recipes.WRONG`), `alpha`, `target` (the power) and `p` are the values of the
-    controls, to be read; `picks` and `tokens` are the answer.
+    The test is the chi-square test of the picks against the exact shares of 80/10/10 at V = 30522. `recipe`
+    (a name of `recipes.WRONG`), `alpha`, `target` (the power) and `p` are the values of the controls. `picks`
+    and `tokens` are the answer.
     """
 
     def __init__(self):
@@ -66,7 +66,7 @@ class PowerLab(Lab):
 
     @property
     def target(self) -> float:
-        """The wanted chance to notice the recipe."""
+        """The wanted power: the chance to detect the recipe."""
         return self.target_slider.value
 
     @property
@@ -83,7 +83,7 @@ class PowerLab(Lab):
         self.tenth = power(max(1, self.picks // 10), right, wrong[self.recipe], self.alpha)
         story = f"{self.recipe} in {WRONG[self.recipe].source}: {WRONG[self.recipe].story}."
         self.answer.value = (
-            f'<div role="status"><b>{html.escape(self.said())}</b><br>{html.escape(story)}</div>'
+            f'<div role="status"><b>{html.escape(self.summary())}</b><br>{html.escape(story)}</div>'
         )
         curves = {name: power_curve(right, shares, PICKS, self.alpha) for name, shares in wrong.items()}
         fig = figures.power_curves(
@@ -91,7 +91,7 @@ class PowerLab(Lab):
         )
         self.figure.value = figures.html_image(fig)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The answer in a sentence or two."""
         if self.tenth is None:
             return "no answer"
@@ -101,18 +101,14 @@ class PowerLab(Lab):
         )
 
     def settings(self) -> str:
-        """What the controls say, in a line."""
+        """The values of the controls, in a line."""
         rates = f"false-alarm rate {self.alpha:g}, power {self.target:g}"
         return f"wrong recipe {self.recipe}, {rates}, p {self.p:.2f}"
 
     def as_text(self) -> str:
         """The settings and the answer, as plain text."""
-        return f"Power lab: {self.settings()}\n{self.said()}"
+        return f"Power lab: {self.settings()}\n{self.summary()}"
 
     def as_html(self) -> str:
         """The settings and the answer, as HTML."""
-        return (
-            f"<p><b>Power lab</b>: {html.escape(self.settings())}."
-            " <i>Run this cell in JupyterLab to use it.</i></p>"
-            f"<p>{html.escape(self.said())}</p>"
-        )
+        return f"{self.caption(self.settings())}<p>{html.escape(self.summary())}</p>"

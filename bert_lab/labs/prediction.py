@@ -9,13 +9,13 @@
         right="none",
     )
 
-stands at the end of a cell. The cell's source holds the truth, hence it is folded away.
+is the last statement of a cell. The cell's source has the right answer, so it is folded away.
 """
 
 import traitlets
 
 from bert_lab.labs.base import inline_html, inline_text
-from bert_lab.labs.front import FrontLab, Setting
+from bert_lab.labs.js_lab import JsLab, Setting
 
 
 def _choice(lab, name, value):
@@ -26,14 +26,14 @@ def _choice(lab, name, value):
     return value
 
 
-class Prediction(FrontLab):
+class Prediction(JsLab):
     """The question, its choices as radio buttons, and a button that commits the reader to one of them.
 
-    `choice` is what the reader committed to, or None; `correct` is True, False or, before that, None. Both
-    live in the running notebook alone: run the cell again to answer anew. On a page of the book the reader's
-    own browser keeps the choice.
+    `choice` is the reader's committed choice, or None. `correct` says whether it is right; None before the
+    commit. A notebook does not store them: run the cell again to answer again. On a page of the book, the
+    reader's browser keeps the choice.
 
-    Setting `choice` commits to it; None asks anew. Raises ValueError for what is none of the choices.
+    Setting `choice` commits to it; None resets it. Raises ValueError for anything that is not a choice.
     """
 
     module = "prediction"
@@ -53,7 +53,7 @@ class Prediction(FrontLab):
         return None if self.choice is None else self.choice == self.right
 
     def state(self) -> dict:
-        """The state of one who has not answered yet."""
+        """The state before the commit."""
         return super().state() | {"choice": None}
 
     def as_text(self) -> str:
@@ -62,7 +62,7 @@ class Prediction(FrontLab):
         return f"Predict: {inline_text(self.question)}\n{choices}"
 
     def as_html(self) -> str:
-        """The question and its choices, without the answer; the truth is kept for the page's script."""
+        """The question and its choices, without the answer, which the state has for the page's script."""
         return self.placed(
             f"<p>{self.caption()}</p>{self.picture()}"
             "<p><i>Run this cell in JupyterLab to choose and to see the truth.</i></p>"
@@ -74,15 +74,15 @@ class Prediction(FrontLab):
 
 
 def predict(question: str, options: list[tuple[str, str]], *, right: str) -> Prediction:
-    """Ask the reader to predict a result, and show the truth after they commit to a choice.
+    """Ask the reader to predict a result, and show the right answer after they commit to a choice.
 
-    question: one or two sentences. options: at least two pairs (choice, sentence), where the sentence says
-    why the choice is right or wrong, shown after the commit. right: the choice that is right. In all of them
-    `backticks` mark code, and the choices must differ. Let the call be the last line of its cell; in a test
-    run, and printed, it shows the question and the choices.
+    question: one or two sentences. options: at least two pairs (choice, sentence). The sentence says why the
+    choice is right or wrong, and is shown after the commit. right: the right choice. In all of them
+    `backticks` mark code, and the choices must differ. The call must be the last line of its cell. In a test
+    run, and on paper, it shows the question and the choices.
 
     Raises TypeError if a part is no text or options is no list of pairs; ValueError if a text is blank, a
-    choice comes twice, fewer than two are given, or `right` is none of them.
+    choice occurs twice, there are fewer than two choices, or `right` is none of them.
     """
     _text("question", question)
     if not isinstance(options, (list, tuple)):

@@ -1,12 +1,13 @@
-"""Token strips: a sentence as a row of boxes, coloured and lettered by what masking did to each token."""
+"""Token strips: a sentence as a row of boxes, with a color and a letter for the fate of each token."""
 
 import html
 from collections.abc import Sequence
 
 from bert_lab.figures.palette import BLUE, FATES
+from bert_lab.text_table import text_table
 
-PENDING = "."  # a position that masking has not come to yet
-CHOSEN = "?"  # picked, and what will be shown there is not drawn yet
+PENDING = "."  # a position that masking has not visited yet
+CHOSEN = "?"  # picked, before its action is drawn
 _LOOKS = {
     **FATES,
     PENDING: ("#FFFFFF", "not visited yet"),
@@ -21,8 +22,7 @@ _BOX = (
 
 
 class Strip:
-    """What `token_strip` draws, as an object a cell can end with: HTML on the page, plain text where there is
-    none."""
+    """The strip of `token_strip` as an object that a cell can end with, as HTML or as plain text."""
 
     def __init__(
         self,
@@ -72,14 +72,10 @@ class Strip:
         return f"position {i}, {self.tokens[i]}: {meaning}{instead}"
 
     def __repr__(self) -> str:
-        columns = []
-        for token, fate, shown in zip(self.tokens, self.fates, self.shown, strict=True):
-            width = max(len(token), len(shown), 1)
-            columns.append(
-                (token.ljust(width), fate.ljust(width), (shown if fate in "MRK" else "").ljust(width))
-            )
-        rows = zip(("token", "fate ", "shown"), zip(*columns, strict=True), strict=True) if columns else ()
-        return "\n".join(f"{name}  {'  '.join(row)}".rstrip() for name, row in rows)
+        if not self.tokens:
+            return ""
+        shown = [text if fate in "MRK" else "" for text, fate in zip(self.shown, self.fates, strict=True)]
+        return text_table([("token", *self.tokens), ("fate", *self.fates), ("shown", *shown)])
 
 
 def token_strip(
@@ -90,23 +86,21 @@ def token_strip(
     at: int | None = None,
     legend: bool = True,
 ) -> str:
-    """HTML of a strip: a box a token, coloured and lettered by its fate, with a legend; it wraps when it is
-    long.
+    """HTML of a strip: a box for each token, with a color and a letter for its fate, and a legend.
 
-    tokens, fates, shown: one text each a position. A fate is a letter of `palette.FATES`, or "." for
-    a position not visited yet; shown is what the model sees (by default the tokens themselves), printed at
-    picked positions. at: the position to frame, or None. Raises ValueError if the lengths differ or a fate is
+    tokens, fates, shown: one text for each position. A fate is a letter of `palette.FATES`, or "." for a
+    position not visited yet. shown is what the model sees, by default the tokens; it is printed at picked
+    positions. at: the position to frame, or None. Raises ValueError if the lengths differ or a fate is
     unknown.
     """
     return Strip(tokens, fates, shown, at=at, legend=legend)._repr_html_()
 
 
 def fates_of(ids, special_mask, inputs, labels, mask_id: int) -> list[str]:
-    """The letter of `palette.FATES` for each position of one row, [T] each, read off what masking
-    returned.
+    """The letter of `palette.FATES` for each position of one row, [T] each, from the results of masking.
 
-    A random draw that happens to hit [MASK] or the token itself is lettered by what it shows, M or K: the
-    arrays cannot tell the difference, and nor can a model.
+    A random token that happens to be [MASK] or the token itself gets the letter M or K. The arrays do not
+    show the difference.
     """
     letters = []
     for original, special, shown, label in zip(ids, special_mask, inputs, labels, strict=True):

@@ -1,4 +1,4 @@
-"""The lab of two blanks: what answers that do not know of each other say about pairs of words."""
+"""The lab of two blanks: independent predictions of two words, and the pairs that they give."""
 
 import html
 
@@ -11,11 +11,12 @@ FIRST, SECOND = ("new", "los"), ("york", "angeles")
 
 
 def pair_table(share: float, fit: float) -> dict[str, np.ndarray]:
-    """Three tables `[2, 2]` for a language of two words a sentence, first word in rows, second in columns.
+    """Three tables `[2, 2]` for a language of two-word sentences, first word in rows, second in columns.
 
-    share: how often the first word is `FIRST[0]`. fit: how often the second word is the one that goes with
-    the first. "true" is how often each pair is written; "apart" is what a model gives that is perfect for
-    each of two blanks; "score" is exp of the pseudo-log-likelihood, each word asked with the other in view.
+    share: the probability that the first word is `FIRST[0]`. fit: the probability that the second word
+    belongs to the first. "true" is the probability of each pair. "apart" is the product of the exact
+    probabilities of the two blanks. "score" is exp of the pseudo-log-likelihood, where each word is predicted
+    from the other one.
     """
     true = np.array([[share * fit, share * (1 - fit)], [(1 - share) * (1 - fit), (1 - share) * fit]])
     first, second = true.sum(axis=1, keepdims=True), true.sum(axis=0, keepdims=True)
@@ -23,10 +24,10 @@ def pair_table(share: float, fit: float) -> dict[str, np.ndarray]:
 
 
 class TwoBlanksLab(Lab):
-    """Choose how often the words go together; see what two blanks say, and what pairs score.
+    """Choose how often the words go together; see the predictions of two blanks, and the scores of pairs.
 
-    `share` and `fit` are the values of the controls, to be read; `tables` is `pair_table` of them, and
-    `together` and `apart` are the losses of one who answers the pair, and of one who answers word by word.
+    `share` and `fit` are the values of the controls, `tables` is their `pair_table`. `together` is the loss
+    of predicting the pair, and `apart` the loss of predicting each word by itself.
     """
 
     def __init__(self):
@@ -60,25 +61,25 @@ class TwoBlanksLab(Lab):
 
     @property
     def fit(self) -> float:
-        """How often the second word is the one that goes with the first."""
+        """How often the second word belongs to the first."""
         return self.fit_slider.value
 
     @property
     def together(self) -> float:
-        """The loss of a pair, in nats, for one who answers both words together."""
+        """The loss of a pair, in nats, if both words are predicted together."""
         true = self.tables["true"]
         return float(-(true[true > 0] * np.log(true[true > 0])).sum())
 
     @property
     def apart(self) -> float:
-        """The loss of a pair, in nats, for one who answers each word by itself."""
+        """The loss of a pair, in nats, if each word is predicted by itself."""
         return float(-(self.tables["true"] * np.log(self.tables["apart"])).sum())
 
     def draw(self) -> None:
         """Compute the tables and show them."""
         self.tables = None
         self.tables = pair_table(self.share, self.fit)
-        self.answer.value = f'<div role="status">{self._table()}{html.escape(self.said())}</div>'
+        self.answer.value = f'<div role="status">{self._table()}{html.escape(self.summary())}</div>'
 
     def rows(self) -> list[tuple[str, float, float, float]]:
         """(pair, true, apart, score) for each pair, and the sums."""
@@ -86,8 +87,8 @@ class TwoBlanksLab(Lab):
         columns = [table.ravel().tolist() for table in self.tables.values()]
         return [*zip(names, *columns, strict=True), ("sum", *(sum(column) for column in columns))]
 
-    def said(self) -> str:
-        """What the tables come to, in two sentences."""
+    def summary(self) -> str:
+        """The result, in two sentences."""
         if self.tables is None:
             return "no answer"
         wrong = [table[0, 1] + table[1, 0] for table in self.tables.values()]
@@ -97,7 +98,7 @@ class TwoBlanksLab(Lab):
         )
 
     def settings(self) -> str:
-        """What the controls say, in a line."""
+        """The values of the controls, in a line."""
         return f"first word is new {self.share:.2f}, second word fits {self.fit:.2f}"
 
     def _table(self) -> str:
@@ -119,12 +120,9 @@ class TwoBlanksLab(Lab):
         if self.tables is not None:
             lines.append(f"{'pair':<12}    true   apart   score")
             lines += [f"{name:<12} {a:7.4f} {b:7.4f} {c:7.4f}" for name, a, b, c in self.rows()]
-        return "\n".join([*lines, self.said()])
+        return "\n".join([*lines, self.summary()])
 
     def as_html(self) -> str:
         """The settings and the answer, as HTML."""
         table = "" if self.tables is None else self._table()
-        return (
-            f"<p><b>Two blanks</b>: {html.escape(self.settings())}."
-            f" <i>Run this cell in JupyterLab to use it.</i></p>{table}<p>{html.escape(self.said())}</p>"
-        )
+        return f"{self.caption(self.settings())}{table}<p>{html.escape(self.summary())}</p>"

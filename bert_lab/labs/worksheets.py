@@ -1,4 +1,4 @@
-"""Worksheets: one sentence to mask by hand for each seed, with the answer key, on the page or on paper."""
+"""Worksheets: for each seed one sentence to mask by hand, with the answer key, in a notebook or on paper."""
 
 import html
 
@@ -7,6 +7,7 @@ from bert_lab.labs.microscope import trace
 from bert_lab.labs.strip import fates_of
 from bert_lab.masking import mlm_mask
 from bert_lab.rng import PCG32
+from bert_lab.text_table import text_table
 
 # The vocabulary of the examples worked by hand: V = 40.
 _PIECES = """
@@ -27,7 +28,7 @@ _SENTENCES = (
     ("determiner", "adjective", "noun", "verb"),
     ("determiner", "noun", "verb", "adverb"),
 )
-_STREAMS = 10_000  # one of the first few hundred makes a sheet, if the masking is right
+_STREAMS = 10_000  # at most: one of the first few hundred makes a sheet, if the masking is right
 _BELOWS = 2  # how many random ids a sheet lists
 _COLUMNS = ("position", "token", "id", "special?", "draws", "picked?", "action", "shown", "label")
 _ACTIONS = {"M": "[MASK]", "R": "random", "K": "keep"}
@@ -36,9 +37,8 @@ _ACTIONS = {"M": "[MASK]", "R": "random", "K": "keep"}
 class Worksheet:
     """One sentence to mask by hand, and the answer key if `key` is true.
 
-    `ids`, `special_mask`: the row, T ints each; `uniforms`, `belows`: the draws as they are printed, in
-    order, with a few more than needed; `inputs`, `labels`: the key, T ints each, from `mlm_mask(...,
-    PCG32(seed, stream))`.
+    `ids`, `special_mask`: the row, T ints each. `uniforms`, `belows`: the printed draws in order, with a few
+    more than needed. `inputs`, `labels`: the key, T ints each, from `mlm_mask(..., PCG32(seed, stream))`.
     """
 
     def __init__(self, seed: int, key: bool):
@@ -55,13 +55,13 @@ class Worksheet:
         raise ValueError(f"seed {seed}: none of {_STREAMS - 1} streams gives a sheet; is mlm_mask right?")
 
     def _draw(self) -> bool:
-        """Mask the row from this stream; True if it makes a good exercise that few digits can decide."""
+        """Mask the row with this stream. True if it is a good exercise, for which two digits are enough."""
         row = (self.ids, self.special_mask, MASK_ID, V, P)
         inputs, labels = mlm_mask(*row, PCG32(self.seed, self.stream))
         self.inputs, self.labels = inputs.tolist(), labels.tolist()
         self.fates = fates_of(self.ids, self.special_mask, self.inputs, self.labels, MASK_ID)
         if sum(fate in "MRK" for fate in self.fates) < 2 or set("RK").isdisjoint(self.fates):
-            return False  # a sheet on which little happens teaches little
+            return False  # too few picks, or [MASK] alone
         rng = PCG32(self.seed, self.stream)
         self.steps, _, _ = trace(self.tokens, *row, rng)
         uniforms = [step.value for step in self.steps if step.kind != "below"]
@@ -70,11 +70,11 @@ class Worksheet:
         uniforms += [rng.uniform() for _ in range(2 * words - len(uniforms))]
         self.belows += [rng.below(V) for _ in range(_BELOWS - len(self.belows))]
         self.uniforms = [float(f"{u:.2f}") for u in uniforms]
-        # The thresholds have two digits too: a rounded draw that is none of them is on the side of the draw.
+        # The thresholds have two digits: a rounded draw that equals none of them is on the side of the draw.
         return len(self.belows) == _BELOWS and {0.15, 0.8, 0.9, 1.0}.isdisjoint(self.uniforms)
 
     def rows(self, key: bool) -> list[tuple[str, ...]]:
-        """The table, a tuple of texts a position; without the key the last five are blank."""
+        """The table: a tuple of texts for each position. Without the key, the last five texts are blank."""
         out = []
         for t, (token, i, special) in enumerate(zip(self.tokens, self.ids, self.special_mask, strict=True)):
             given = (str(t), token, str(i), "yes" if special else "no")
@@ -89,7 +89,7 @@ class Worksheet:
         return draws, picked, action, str(self.inputs[t]), str(self.labels[t])
 
     def task(self) -> list[str]:
-        """What is given, line by line."""
+        """The lines of the task."""
         return [
             f"p = {P}, V = {V}, [MASK] = {MASK_ID}, split 0.8 / 0.1 / 0.1",
             "uniforms, in order: " + ", ".join(f"{u:.2f}" for u in self.uniforms),
@@ -98,7 +98,7 @@ class Worksheet:
         ]
 
     def answer(self) -> list[str]:
-        """The key's last lines."""
+        """The last lines of the key."""
         uniforms = sum(step.kind != "below" for step in self.steps)
         return [
             f"inputs {self.inputs}",
@@ -107,22 +107,19 @@ class Worksheet:
         ]
 
     def __repr__(self) -> str:
-        lines = [f"Worksheet {self.seed}", *self.task(), "", *self._lines(False)]
+        lines = [f"Worksheet {self.seed}", *self.task(), "", self._text(False)]
         if self.key:
-            lines += ["", "Answer key", *self._lines(True), "", *self.answer()]
+            lines += ["", "Answer key", self._text(True), "", *self.answer()]
         return "\n".join(lines)
 
-    def _lines(self, key: bool) -> list[str]:
-        table = [_COLUMNS, *self.rows(key)]
-        widths = [max(len(row[c]) for row in table) for c in range(len(_COLUMNS))]
-        padded = [[text.ljust(w) for text, w in zip(row, widths, strict=True)] for row in table]
-        return ["  ".join(row).rstrip() for row in padded]
+    def _text(self, key: bool) -> str:
+        return text_table([_COLUMNS, *self.rows(key)])
 
     def _repr_html_(self) -> str:
         task, answer = ("<br>".join(map(html.escape, lines)) for lines in (self.task(), self.answer()))
         sheet = f"<p><b>Worksheet {self.seed}</b><br>{task}</p>{self._table(False)}"
         if self.key:
-            # Closed, it keeps the answers from sight and from paper; a teacher opens it to print the key.
+            # Closed, the key is neither visible nor printed. A teacher opens it to print it.
             sheet += f"<details><summary>Answer key</summary>{self._table(True)}<p>{answer}</p></details>"
         return f'<div style="page-break-inside:avoid">{sheet}</div>'
 
@@ -161,18 +158,18 @@ def _paragraph(lines: list[str]) -> str:
 
 
 def worksheet(seed: int, key: bool = True) -> Worksheet:
-    """A sentence to mask by hand, another for each seed: 6 or 7 positions, at least two of them picked.
+    """A sentence to mask by hand, another one for each seed: 6 or 7 positions, at least two of them picked.
 
-    seed: 0 <= seed < 2^64. key: False leaves the answers out. The result shows itself as a table, in HTML and
-    in plain text; its key is what `mlm_mask` gives on a PCG32. The draws are printed with two digits, and are
-    such that two digits decide. Raises TypeError or ValueError unless seed is such an integer and key a bool.
+    seed: 0 <= seed < 2^64. key: False leaves the answers out. The result is shown as a table, in HTML and in
+    plain text. Its key is the result of `mlm_mask` with a PCG32. The draws are printed with two digits, which
+    are enough for every decision. Raises TypeError or ValueError for another seed, or a key that is no bool.
     """
     if not isinstance(key, bool):
         raise TypeError(f"key must be True or False, got {key!r}")
     return Worksheet(seed, key)
 
 
-MOST = 200  # sheets in one document
+MAX_SHEETS = 200  # sheets in one document
 
 _STEPS = (
     "A special position ([CLS], [SEP], [PAD]) takes no draw.",
@@ -203,15 +200,15 @@ th.write { width: 13% }
 
 
 def worksheet_page(seed: int, count: int = 1, key: bool = False) -> str:
-    """Worksheets to print: a whole HTML document with the sheets of the seeds from `seed` on.
+    """Worksheets to print: an HTML document with the sheets of the seeds from `seed` on.
 
-    Each sheet is a page of its own. With `key`, the key of each follows on a page of its own after all the
-    sheets, so that a teacher takes the last pages from the pile.
+    Each sheet is one page. With `key`, the keys follow after all the sheets, one page each, so that a teacher
+    can take them from the end of the pile.
 
-    seed: 0 <= seed < 2^64, for the last sheet too. count: 1 to 200. key: True or False. Anything else raises
-    TypeError or ValueError.
+    seed: 0 <= seed < 2^64, for the last sheet too. count: 1 to 200. key: True or False. Raises TypeError or
+    ValueError for anything else.
     """
-    count = as_index(count, "count", 1, MOST + 1)
+    count = as_index(count, "count", 1, MAX_SHEETS + 1)
     seed = as_index(seed, "seed", 0, 2**64 - count + 1)
     sheets = [worksheet(number, key) for number in range(seed, seed + count)]
     title = f"Worksheet {seed}" if count == 1 else f"Worksheets {seed} to {seed + count - 1}"

@@ -1,4 +1,4 @@
-"""What shares and rates a masking must show, how much data proves them wrong, and other recipes of masking.
+"""The shares and rates that a masking routine must show, statistical tests of them, and other recipes.
 
 May be imported: by `figures` and above. Imports: the core.
 """

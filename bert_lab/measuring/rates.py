@@ -1,8 +1,8 @@
-"""What shares a masking routine must show, and how much data proves it wrong.
+"""The shares that a masking routine must show, and how much data a test of them needs.
 
-Three things can be seen at a picked position, always in this order: [MASK], another token, the token itself.
-Their exact shares follow from the split and the vocabulary size (course text, section 2.2); the rest of this
-module compares counts with shares, and says how often the comparison errs.
+A picked position shows one of three things, always listed in this order: [MASK], another token, the token
+itself. Their exact shares follow from the split and the vocabulary size (course text, section 2.2). The rest
+of this module compares counts with shares, and computes how often such a comparison is wrong.
 """
 
 import math
@@ -118,9 +118,8 @@ def chi_square(counts, shares) -> ChiSquare:
 
     `counts` are integers `[k]`, not negative and not all zero; `shares` are `[k]` weights that sum to 1. The
     statistic is the sum of (count - expected)^2 / expected, with one degree of freedom less than there are
-    cells. A cell whose share is zero is left out when its count is zero; one count in it is infinitely
-    surprising: p value 0. The p value uses the limit for many counts; below about five expected in a cell it
-    is rough.
+    cells. A cell whose share is zero is left out when its count is zero; any count in it gives p value 0. The
+    p value uses the limit for many counts. It is rough if a cell has fewer than about five expected counts.
     """
     counts = np.asarray(counts)
     shares = _shares("shares", shares)
@@ -140,12 +139,11 @@ def chi_square(counts, shares) -> ChiSquare:
 
 
 def power(picks: int, shares, wrong, alpha: float = 0.001) -> float:
-    """The chance that the chi-square test of `picks` picks notices a routine of shares `wrong`.
+    """The power of the chi-square test: its chance to reject a routine of shares `wrong` after `picks` picks.
 
     `alpha` is the false-alarm rate: the test rejects when its p value is below it. The statistic of a wrong
     routine follows the noncentral chi-square distribution with noncentrality picks * sum((wrong - share)^2 /
-    share); this is the limit for many picks. A cell that must stay empty gives a wrong routine away at the
-    first count in it.
+    share); this is the limit for many picks. One count in a cell that must stay empty is enough to reject.
     """
     picks, alpha = _count("picks", picks, 1), _real("alpha", alpha, 0, 1, strict=True)
     shares = _shares("shares", shares)
@@ -165,7 +163,7 @@ def power(picks: int, shares, wrong, alpha: float = 0.001) -> float:
 def required_picks(shares, wrong, alpha: float = 0.001, target: float = 0.95) -> int:
     """The smallest number of picks with which the chi-square test finds a wrong routine with power `target`.
 
-    Equal `shares` and `wrong` are a ValueError: no amount of data tells them apart.
+    Raises ValueError for equal `shares` and `wrong`: no amount of data can distinguish them.
     """
     target = _real("target", target, 0, 1, strict=True)
     if np.allclose(_shares("shares", shares), _shares("wrong", wrong, len(shares)), rtol=0, atol=1e-12):
@@ -196,8 +194,8 @@ def power_curve(shares, wrong, picks, alpha: float = 0.001) -> np.ndarray:
 def tolerance_miss(picks: int, share: float, tolerance: float) -> float:
     """The chance that correct code misses its share by more than an absolute `tolerance`, over `picks` picks.
 
-    Exact, from the binomial distribution. A fixed tolerance fails correct code often when there are few
-    picks, and lets wrong code pass when there are many; a band in standard deviations does neither.
+    Exact, from the binomial distribution. With few picks, a fixed tolerance often fails correct code. With
+    many picks, it lets wrong code pass. A band in standard deviations avoids both.
     """
     n, share = _count("picks", picks, 1), _real("share", share, 0, 1)
     tolerance = _real("tolerance", tolerance, 0, 1)

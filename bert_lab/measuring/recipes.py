@@ -1,8 +1,8 @@
 """Other masking recipes, with the arguments of `mlm_mask`, to compare it with.
 
-`exact_count` is the recipe of BERT's first script, `four_matrices` the one of Hugging Face's collator. Both
-show the right shares and draw in another order, so the same seed gives another batch. `WRONG` holds three
-recipes whose shares were wrong in public code. All of them are written anew here, over the `PCG32`.
+`exact_count` is the recipe of BERT's first script, `four_matrices` that of Hugging Face's collator. Both have
+the right shares. They draw in another order, so the same seed gives another batch. `WRONG` has three recipes
+from public code whose shares were wrong. All are implemented here with a `PCG32`.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ..rng import PCG32, sample_categorical
 
 
 def _arguments(ids, special_mask, mask_id, vocab, p, rng, split):
-    """The arguments checked as `mlm_mask` checks them; and the generator must be a PCG32."""
+    """The arguments, checked as `mlm_mask` checks them. The generator must be a PCG32."""
     if not isinstance(rng, PCG32):
         raise TypeError(f"rng: expected a PCG32, got {type(rng).__name__}")
     return as_masking_arguments(ids, special_mask, mask_id, vocab, p, rng, split)
@@ -24,10 +24,10 @@ def _arguments(ids, special_mask, mask_id, vocab, p, rng, split):
 def exact_count(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG32, *, split=BERT_SPLIT):
     """A fixed number of picks in each row: `(inputs, labels)`, as in BERT's first script.
 
-    A row is what lies along the last axis. Of its n candidates, max(1, round(n p)) are picked: the row's
-    candidates are shuffled, and the first ones taken. So a row with a candidate always has a pick, even at p
-    = 0. Each pick draws its action by `split`. The script itself counts [CLS] and [SEP] in n, and never picks
-    more than `max_predictions_per_seq` (20 by default) in a row.
+    A row lies along the last axis. Its n candidates are shuffled, and the first max(1, round(n p)) are
+    picked. So a row with a candidate always has a pick, even at p = 0. Each pick draws its action by `split`.
+    The script itself counts [CLS] and [SEP] in n, and never picks more than `max_predictions_per_seq` (20 by
+    default) in a row.
 
     Arguments, results and errors are those of `mlm_mask`; `rng` must be a `PCG32`.
 
@@ -53,12 +53,12 @@ def exact_count(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG3
 
 
 def four_matrices(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PCG32, *, split=BERT_SPLIT):
-    """Four full matrices of draws, used or not: `(inputs, labels)`, as in Hugging Face's collator.
+    """Four full matrices of draws: `(inputs, labels)`, as in Hugging Face's collator.
 
-    The first decides which candidates are picked, the second which picks show [MASK] (chance m), the third
-    which of the others show a random id (chance r / (1 - m), which is 0.5 for BERT's split: half of the
-    remaining fifth), the fourth what those ids are. The generator moves on by four draws a position, whatever
-    comes out.
+    The first matrix decides which candidates are picked. The second decides which picks show [MASK] (chance
+    m). The third decides which of the others show a random id (chance r / (1 - m): 0.5 for BERT's split, half
+    of the remaining fifth). The fourth gives those ids. The generator always advances by four draws a
+    position, used or not.
 
     Arguments, results and errors are those of `mlm_mask`; `rng` must be a `PCG32`.
 
@@ -71,17 +71,16 @@ def four_matrices(ids, special_mask, mask_id: int, vocab: int, p: float, rng: PC
     masked = picked & (mask * 2.0**-32 < m)
     random = picked & (other * 2.0**-32 < (r / (r + k) if r else 0.0))
     labels = np.where(picked, ids, IGNORE)
-    # The remainder favors small ids, by less than vocab / 2^32: too little to see, and not what `below` does.
+    # Unlike `below`, the remainder favors small ids, but by less than vocab / 2^32: too little to measure.
     inputs = np.where(masked, mask_id, np.where(random, words % vocab, ids))
     return inputs.astype(np.int64), labels
 
 
 @dataclass(frozen=True)
 class WrongRecipe:
-    """A recipe whose shares are not what it says, seen in public code.
+    """A recipe from public code whose shares are not those that it was asked for.
 
-    `shares` are what its picked positions show when it is asked for 80/10/10 (the random id counted as
-    random), `story` says how it comes to that, and `source` where it was seen.
+    `story` says how its shares come about, and `source` where it was seen.
     """
 
     name: str
@@ -89,7 +88,7 @@ class WrongRecipe:
     source: str
 
     def shares(self, split=BERT_SPLIT) -> tuple[float, float, float]:
-        """The split that this recipe really follows when it is asked for `split`."""
+        """The split that this recipe follows when it is asked for `split`."""
         m, r, k = as_split(split)
         if self.name == "80/2/18":
             return m, (1 - m) * r, (1 - m) * (1 - r)

@@ -1,4 +1,4 @@
-"""Pretraining that can be stopped and resumed, filling in, and the simpler readers beside it.
+"""Training loops, pretraining that can be resumed, filling blanks, and the baselines beside BERT.
 
 May be imported: by `experiments`, `labs`, `cli`. Imports: `data` and the core.
 """

@@ -1,6 +1,6 @@
-"""Many blanks of one text, filled one by one: what stands in the first is in view for the next.
+"""Fill several blanks of one text one after another: the model sees the pieces that it has filled in.
 
-Source: Ghazvininejad et al. 2019 (mask-predict) for filling the surest blanks first.
+Source: Ghazvininejad et al. 2019 (mask-predict), for filling the most certain blanks first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ORDERS = ("all at once", "left to right", "most certain first")
 
 @dataclass(frozen=True)
 class Step:
-    """One blank that was filled: its place in the row, what was put there, and how sure the model was."""
+    """One filled blank: its position in the row, the piece that was filled in, and its probability."""
 
     place: int
     piece: str
@@ -24,7 +24,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Filled:
-    """A row without blanks: its ids, its text, and the steps in the order in which they were taken."""
+    """A row whose blanks are filled: its ids, its text, and the steps in order."""
 
     ids: list[int]
     text: str
@@ -32,21 +32,21 @@ class Filled:
 
 
 def fill_one_by_one(model, tok, text, order: str = "most certain first") -> Filled:
-    """Fill every [MASK] of a text with the likeliest piece, and look again after each one.
+    """Fill every [MASK] of a text with the most probable piece, and run the model again after each one.
 
-    text: a string, or a row of ids. order: one of `ORDERS`. "left to right" fills the first blank that is
-    left, "most certain first" the one whose best piece is likeliest, and "all at once" looks a single time.
-    No special token is ever filled in.
+    text: a string, or a row of ids. order: one of `ORDERS`. "left to right" fills the first blank that
+    remains. "most certain first" fills the blank whose best piece has the highest probability. "all at once"
+    fills all blanks from one run of the model. No special token is ever filled in.
 
-    Raises TypeError if `model` is no BertForMLM; ValueError for another order, for a text without [MASK] or
-    too long for the model.
+    Raises TypeError if `model` is no BertForMLM; ValueError for another order, for a text without [MASK], or
+    for a text too long for the model.
     """
     if not isinstance(model, BertForMLM):
         raise TypeError(f"model: expected a BertForMLM, got {type(model).__name__}")
     if order not in ORDERS:
         raise ValueError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
     ids = tok.encode(text) if isinstance(text, str) else [int(i) for i in text]
-    left = [t for t, piece in enumerate(ids) if piece == tok.mask_id]  # the blanks that are left
+    left = [t for t, piece in enumerate(ids) if piece == tok.mask_id]  # the blanks that remain
     if not left:
         raise ValueError(f"text: expected at least one [MASK], got {text!r}")
     steps = []

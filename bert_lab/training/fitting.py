@@ -1,4 +1,4 @@
-"""How every model of the book is trained: AdamW, a warm-up, a straight line down to 0, and clipped gradients.
+"""The training loop of the book: AdamW, linear warm-up, linear decay to 0, and clipped gradients.
 
 Source: Devlin et al. 2019, appendix A.2, for the schedule; Loshchilov and Hutter 2019 for AdamW.
 """
@@ -16,25 +16,25 @@ from ..checks import as_index, as_real
 from ..model import BertForMLM
 from ..padding import BATCH
 
-WARM_UP = 0.03  # of the steps
+WARM_UP = 0.03  # share of the steps
 
 
 def optimizer_of(model: nn.Module) -> torch.optim.AdamW:
-    """AdamW over a model's parameters; weights decay where they are matrices, not in biases and norms."""
+    """AdamW over a model's parameters, with weight decay for matrices, and none for biases and norms."""
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() == 1]
     groups = [{"params": matrices, "weight_decay": 0.01}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-6, fused=True)
 
 
-def rate_at(step: int, steps: int, peak: float) -> float:
+def learning_rate(step: int, steps: int, peak: float) -> float:
     """The learning rate of step number `step`, which counts from 0."""
     part = (step + 1) / steps
     return peak * min(part / WARM_UP, (1 - part) / (1 - WARM_UP) + 1e-3)
 
 
 def update(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
-    """One step down the gradient of `loss`, whose norm is clipped at 1."""
+    """Take one optimizer step on the gradient of `loss`, with its norm clipped to 1."""
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -61,8 +61,8 @@ def fit(
         progress: show a bar.
 
     Raises:
-        TypeError, ValueError: steps or peak cannot be used, or a loss is not finite; nothing after that step
-            is done.
+        TypeError, ValueError: steps or peak cannot be used.
+        ValueError: a loss is not finite. Training ends before that update.
     """
     steps, peak = as_index(steps, "steps", 1, 2**31), as_real(peak, "peak")
     if not 0 < peak < math.inf:
@@ -74,7 +74,7 @@ def fit(
         losses.append(loss.item())
         if not math.isfinite(losses[-1]):
             raise ValueError(f"loss_of({step}): expected a finite loss, got {losses[-1]}")
-        update(model, optimizer, loss, rate_at(step, steps, peak))
+        update(model, optimizer, loss, learning_rate(step, steps, peak))
     model.eval()
     return losses
 

@@ -1,8 +1,8 @@
-"""Pretraining: a small BERT from text, so that a run that was stopped goes on to the same weights.
+"""Pretraining of a small BERT on text. A run that was stopped can be resumed, and ends with the same weights.
 
-A step depends on the weights, AdamW's two moments and its own number, and on nothing else: which passages it
-takes and how they are masked comes from streams keyed by the seed, the epoch and the passage. There is no
-dropout: every epoch masks anew. All of a run's state is one file, which is replaced in one step.
+A step depends only on the weights, AdamW's two moments and the number of the step. The order of the passages
+and their masks come from random streams that are keyed by the seed, the epoch and the passage. There is no
+dropout, since each epoch has new masks. The state of a run is one file, which is replaced atomically.
 
 Source: Devlin et al. 2019, section 3.1 and appendix A.2; Liu et al. 2019, section 4.1, for dynamic masking.
 """
@@ -36,31 +36,31 @@ from ..model import BertConfig, BertForMLM
 from ..padding import BATCH, mean_cross_entropy
 from ..rng import PCG32, epoch_order
 from ..wordpiece import WordPieceTokenizer, special_ids, write_files
-from .fitting import optimizer_of, rate_at, update
+from .fitting import learning_rate, optimizer_of, update
 
 SIZES = {
     "tiny": {"d_model": 128, "n_heads": 2, "n_layers": 2, "d_ff": 512},
     "small": {"d_model": 192, "n_heads": 4, "n_layers": 4, "d_ff": 768},
 }
-# What two cores did in a minute, measured, so that `--minutes` always plans the same steps: on a faster
-# machine the minutes are shorter, on a slower one longer.
+# Measured on two cores. `--minutes` is converted by these numbers, so that the same minutes give the same
+# steps on every machine.
 STEPS_A_MINUTE = {"tiny": 1700, "small": 600}
-EVALUATIONS = 20  # of the held-out passages
-ENTRIES = 200  # of the history, at most
-HELD_OUT_P = 0.15  # of the held-out passages' masks, which are those of seed 0, whatever the run's are
-_NO_SUMS = {"loss": 0.0, "hits": 0, "labels": 0, "steps": 0}  # over the steps since a history's last entry
+EVALUATIONS = 20  # on the held-out passages, in one run
+HISTORY_ENTRIES = 200  # at most, in one run
+HELD_OUT_P = 0.15  # for the masks of the held-out passages, which do not depend on the run's p and seed
+_ZERO_SUMS = {"loss": 0.0, "hits": 0, "labels": 0, "steps": 0}  # over the steps since the last entry
 STATE, RECORD = "training.safetensors", "training.json"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; with the text and torch's number of threads it decides every weight.
+    """The settings of a run. They, the text and torch's number of threads determine the trained weights.
 
-    steps: how many updates. config: "tiny" (2 layers x 128) or "small" (4 x 192). seed: of the first weights,
-    the order and the masks. p, split: of the masks, as in `mlm_mask`. left_only: train the causal twin
-    instead, which predicts each next piece from those before it. batch: passages a step. peak: the highest
-    learning rate, after a warm-up; it falls to 0 in a straight line. float16: how the weights are saved.
-    start: the directory of a model to begin with, instead of weights that are drawn.
+    steps: how many updates. config: "tiny" (2 layers x 128) or "small" (4 x 192). seed: of the initial
+    weights, the order and the masks. p, split: of the masks, as in `mlm_mask`. left_only: train a causal
+    model instead, which predicts each piece from those before it. batch: passages a step. peak: the highest
+    learning rate, after a linear warm-up and before a linear decay to 0. float16: save the weights in
+    float16. start: the directory of a model whose weights the run starts from, instead of random ones.
 
     Raises TypeError or ValueError, with the field's name.
     """
@@ -97,7 +97,7 @@ class Plan:
 
     def rate(self, step: int) -> float:
         """The learning rate of step number `step`, which counts from 0."""
-        return rate_at(step, self.steps, self.peak)
+        return learning_rate(step, self.steps, self.peak)
 
 
 def _check_config(config) -> None:
@@ -106,7 +106,7 @@ def _check_config(config) -> None:
 
 
 def steps_of(minutes: float, config: str) -> int:
-    """How many steps of this config two cores make in so many minutes; at least 1."""
+    """The number of steps that two cores take in this time, by `STEPS_A_MINUTE`; at least 1."""
     minutes = as_real(minutes, "minutes")
     if not 0 < minutes <= 1_000_000:
         raise ValueError(f"minutes: expected a number above 0, at most a million, got {minutes}")
@@ -115,7 +115,7 @@ def steps_of(minutes: float, config: str) -> int:
 
 
 def config_of(dir: Path | str) -> str:
-    """Which of `SIZES` the model in a directory has; ValueError for another one."""
+    """The name in `SIZES` of the model in a directory. Raises ValueError for a model of other sizes."""
     there = asdict(load_bert(dir, dropout=0.0).config)
     for name, sizes in SIZES.items():
         if sizes.items() <= there.items():
@@ -126,11 +126,11 @@ def config_of(dir: Path | str) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A run so far.
+    """A run, finished or not.
 
-    model: in eval mode. step: how many steps are done. history: one dict for every `plan.steps / ENTRIES`
-    steps or so: `step`; mean `loss` (nats) and masked `accuracy` of these steps' batches; and, where the
-    held-out passages were looked at, `held_out_loss` and `held_out_accuracy`.
+    model: in eval mode. step: how many steps are done. history: one dict for about every
+    `plan.steps / HISTORY_ENTRIES` steps. It has `step`, the mean `loss` (nats) and the masked `accuracy` of
+    the batches since the last entry. Some also have `held_out_loss` and `held_out_accuracy`.
     """
 
     model: BertForMLM
@@ -153,24 +153,25 @@ def pretrain(
     save_seconds: float = 10,
     stop: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """Train, or go on with, the run in the directory `out`.
+    """Start or resume the run in the directory `out`.
 
-    The directory ends as one that `load_bert`, `WordPieceTokenizer.from_dir` and `transformers` load, with a
-    record of the run in training.json. Until then its state is in training.safetensors, which is replaced
-    whole every `save_seconds`: a run that is killed and started again goes on there, and ends with the same
-    weights as an unbroken one.
+    A finished run leaves a directory that `load_bert`, `WordPieceTokenizer.from_dir` and `transformers` load,
+    with a record of the run in training.json. Until then its state is in training.safetensors, which is
+    replaced every `save_seconds`. A run that was killed resumes from this state, and ends with the same
+    weights as one that was not.
 
     Args:
         plan, corpus: what is trained, and on what.
         out: a directory that is new, empty, or holds a run of the same plan, text and threads.
-        progress: show a bar with loss, masked accuracy, tokens a second and the time that is left.
+        progress: show a bar with loss, masked accuracy, tokens a second and the remaining time.
         save_seconds: how often the state is saved.
-        stop: asked before each step; at true the state is saved and the run so far is returned.
+        stop: called before each step. If it returns true, the state is saved and the unfinished run is
+            returned.
 
     Raises:
         TypeError: plan or corpus is something else.
         ValueError: `out` holds something else, or another run.
-        OSError: the disk is full, or the directory cannot be written; the last state saved stays whole.
+        OSError: the disk is full, or the directory cannot be written; the last saved state stays intact.
     """
     if not isinstance(plan, Plan) or not isinstance(corpus, Corpus):
         raise TypeError(
@@ -186,7 +187,7 @@ def pretrain(
         "text": corpus.fingerprint,
         "threads": torch.get_num_threads(),
     }
-    found, words = _look_into(folder, identity)
+    found, words = _inspect(folder, identity)
     if found == RECORD:
         return Run(load_bert(folder), corpus.tok, plan, plan.steps, words["history"])
     training = _Training(plan, corpus)
@@ -210,7 +211,11 @@ def pretrain(
 
 
 def load_run(dir: Path | str, corpus: Corpus, *, left_only: bool = False) -> BertForMLM:
-    """The model of a finished run, in eval mode; ValueError unless it is one, on this text, of this kind."""
+    """The model of a finished run, in eval mode.
+
+    Raises ValueError for a directory without a finished run, or for a run on another text or with another
+    `left_only`.
+    """
     path = Path(dir) / RECORD
     if not path.is_file():
         raise ValueError(f"{dir}: expected a directory of a finished run, got one without {RECORD}")
@@ -225,18 +230,18 @@ class _Training:
     def __init__(self, plan: Plan, corpus: Corpus):
         self.plan, self.corpus = plan, corpus
         config = BertConfig(corpus.tok.vocab_size, MAX_LEN, dropout=0.0, **SIZES[plan.config])
-        self.model = BertForMLM(config, PCG32(plan.seed)) if plan.start is None else _begun(plan, config)
+        self.model = BertForMLM(config, PCG32(plan.seed)) if plan.start is None else _load_start(plan, config)
         self.optimizer = optimizer_of(self.model)
         self.step = 0
         self.history: list[dict] = []
-        self.sums = dict(_NO_SUMS)
+        self.sums = dict(_ZERO_SUMS)
         self.tokens = 0  # seen by this process
         self.latest = 0.0, 0.0  # loss and masked accuracy of the last step
         self.batches = batches_of(plan, corpus)
 
     def take_step(self) -> None:
         batch = self.batches[self.step]
-        logits, targets = predicted(self.model, batch, self.plan.left_only)
+        logits, targets = logits_and_labels(self.model, batch, self.plan.left_only)
         loss = mean_cross_entropy(logits, targets)
         update(self.model, self.optimizer, loss, self.plan.rate(self.step))
         self.step += 1
@@ -246,11 +251,11 @@ class _Training:
         self._note(loss.item(), hits, len(targets))
 
     def _note(self, loss: float, hits: int, labels: int) -> None:
-        """Put this step's figures into the history, with those of the held-out passages when it is time."""
+        """Add this step to the history, and evaluate on the held-out passages when that is due."""
         sums = self.sums
         for name, value in (("loss", loss), ("hits", hits), ("labels", labels), ("steps", 1)):
             sums[name] += value
-        if _is_due(self.step, self.plan.steps, ENTRIES):
+        if _is_due(self.step, self.plan.steps, HISTORY_ENTRIES):
             entry = {
                 "step": self.step,
                 "loss": sums["loss"] / sums["steps"],
@@ -260,7 +265,7 @@ class _Training:
                 hits, labels, loss = held_out_score(self.model, self.corpus, self.plan.left_only)
                 entry |= {"held_out_loss": loss, "held_out_accuracy": hits / max(1, labels)}
             self.history.append(entry)
-            self.sums = dict(_NO_SUMS)
+            self.sums = dict(_ZERO_SUMS)
 
     def save(self, path: Path, identity: dict) -> None:
         tensors = {f"model.{name}": p.detach() for name, p in self.model.named_parameters()}
@@ -281,14 +286,14 @@ class _Training:
 
 
 def _fingerprint(model: BertForMLM) -> str:
-    """16 hexadecimal digits of the weights."""
+    """A digest of the weights, 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for parameter in model.parameters():
         digest.update(parameter.detach().numpy().tobytes())
     return digest.hexdigest()[:16]
 
 
-def _begun(plan: Plan, wanted: BertConfig) -> BertForMLM:
+def _load_start(plan: Plan, wanted: BertConfig) -> BertForMLM:
     """The model of `plan.start`, which must have the wanted sizes, in train mode."""
     model = load_bert(plan.start, dropout=0.0)
     there, here = asdict(model.config), asdict(wanted)
@@ -301,9 +306,9 @@ def _begun(plan: Plan, wanted: BertConfig) -> BertForMLM:
 
 
 class Batches:
-    """Batch number k of a training, for any k; the examples of an epoch come in an order of its own.
+    """`batches[k]` is batch number k of a run, for any k. Each epoch has another order of the examples.
 
-    dataset: an `MLMDataset`, or what has its length, items and `set_epoch`. tok: its tokenizer. batch:
+    dataset: an `MLMDataset`, or an object with its length, items and `set_epoch`. tok: its tokenizer. batch:
     examples a step. seed: of the order.
     """
 
@@ -330,7 +335,7 @@ def batches_of(plan: Plan, corpus: Corpus) -> Batches:
 
 
 class _NextPieces:
-    """The passages as a left-to-right reader trains on them, the same in every epoch."""
+    """The training examples of a left-to-right model, the same in every epoch."""
 
     def __init__(self, corpus: Corpus):
         self.passages, self.specials = corpus.train, special_ids(corpus.tok)
@@ -346,17 +351,17 @@ class _NextPieces:
 
 
 def next_piece(ids: Sequence[int], specials: Sequence[int]) -> dict[str, np.ndarray]:
-    """What a left-to-right reader trains on: the label is the next piece, unless it is a special one."""
+    """A training example of a left-to-right model: each label is the next piece, unless that is special."""
     ids = np.array(ids)
     following = np.append(ids[1:], IGNORE)
     labels = np.where(np.isin(following, specials), IGNORE, following)
     return {"input_ids": ids, "token_type_ids": np.zeros_like(ids), "labels": labels}
 
 
-def predicted(model: BertForMLM, batch: dict[str, Tensor], left_only: bool) -> tuple[Tensor, Tensor]:
+def logits_and_labels(model: BertForMLM, batch: dict[str, Tensor], left_only: bool) -> tuple[Tensor, Tensor]:
     """Logits [M, V] at the labelled positions of a collated batch, and the labels [M].
 
-    A left-only model sees at each position what stands there and to the left.
+    A left-only model sees, at each position, the pieces up to that position.
     """
     width = batch["input_ids"].shape[1]
     allowed = torch.ones(width, width, dtype=torch.bool).tril() if left_only else None
@@ -364,14 +369,14 @@ def predicted(model: BertForMLM, batch: dict[str, Tensor], left_only: bool) -> t
 
 
 def held_out_masks(corpus: Corpus) -> Iterator[dict[str, np.ndarray]]:
-    """The held-out passages, masked once and for all: every model that asks gets the same blanks."""
+    """The held-out passages with fixed masks: every model gets the same blanks."""
     yield from MLMDataset(corpus.held_out, corpus.tok, HELD_OUT_P, fixed=True, max_len=MAX_LEN)
 
 
 def held_out_batches(corpus: Corpus, left_only: bool = False) -> Iterator[dict[str, Tensor]]:
     """Batches of `held_out_masks`.
 
-    A left-only model gets the passages unmasked, and the label of each blank at the position before it.
+    A left-only model gets the passages without masks. Its label for a blank is at the position before it.
     """
     collate = MLMCollator(corpus.tok)
     rows = list(held_out_masks(corpus))
@@ -389,7 +394,7 @@ def held_out_score(model: BertForMLM, corpus: Corpus, left_only: bool = False) -
     loss = 0.0
     with torch.no_grad():
         for batch in held_out_batches(corpus, left_only):
-            logits, targets = predicted(model, batch, left_only)
+            logits, targets = logits_and_labels(model, batch, left_only)
             hits += int((logits.argmax(-1) == targets).sum())
             blanks += len(targets)
             loss += float(F.cross_entropy(logits, targets, reduction="sum"))
@@ -399,10 +404,10 @@ def held_out_score(model: BertForMLM, corpus: Corpus, left_only: bool = False) -
 # ---- the directory of a run
 
 
-def _look_into(folder: Path, identity: dict) -> tuple[str | None, dict]:
-    """Which file of this run the directory holds, if any, and what it says.
+def _inspect(folder: Path, identity: dict) -> tuple[str | None, dict]:
+    """The name of this run's file in the directory, RECORD or STATE, and its content. (None, {}) without one.
 
-    Raises ValueError where the directory holds another run, or something else.
+    Raises ValueError if the directory holds another run, or something else.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: expected a directory, got a file")
@@ -429,7 +434,7 @@ def _read_record(path: Path) -> dict:
 
 
 def _finish(folder: Path, training: _Training, identity: dict) -> None:
-    """Write the directory that others load. The record comes last: what is there before it is made again."""
+    """Write the model, the tokenizer and the record, in this order: the record says that all are there."""
     model = training.model
     if training.plan.float16:
         model = copy.deepcopy(model).half()
@@ -444,13 +449,13 @@ def _finish(folder: Path, training: _Training, identity: dict) -> None:
 
 
 def _is_due(step: int, steps: int, times: int) -> bool:
-    """Whether something that is to happen `times` times in a run, the last time at its end, happens now."""
+    """Whether an event that occurs `times` times in a run, the last time at its end, occurs at this step."""
     return step * times // steps > (step - 1) * times // steps
 
 
 @contextlib.contextmanager
 def _bar(training: _Training, progress: bool) -> Iterator[Callable[[], None]]:
-    """A progress bar, which knows the time that is left; yields what is to be called after each step."""
+    """A progress bar with the remaining time. Yields a function to call after each step."""
     start, recent = time.monotonic(), deque(maxlen=50)
     with tqdm(
         total=training.plan.steps,

@@ -1,7 +1,7 @@
-"""The ladder: how well models of growing insight fill the same blanks.
+"""How well BERT and its baselines fill the same blanks.
 
-The blanks are those of the held-out passages, asked one at a time: all of the passage but the one blank is
-in view, for as much of it as a reader can use. A guess is right when it is the very piece that was hidden.
+The blanks are in the held-out passages. They are filled one at a time, while the rest of the passage is
+visible. The baselines use only a part of it. A guess is right if it is the piece that was hidden.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .pretrain import held_out_masks
 from .shipped import manual_bert
 
 STORED = Path(__file__).parents[1] / "assets" / "ladder.npz"
-NAMES = {
+READERS = {
     "uniform": "a blind guess",
     "unigram": "the most common piece",
     "neighbors": "counts of both neighbors",
@@ -35,7 +35,8 @@ NAMES = {
 class Blanks:
     """M blanks in B passages.
 
-    passages: rows of ids as they are in the text. row, place: where each blank is, int64 [M], row by row.
+    passages: rows of ids, without masks. row, place: the row and the position of each blank, int64 [M], row
+    by row.
     """
 
     passages: list[list[int]]
@@ -43,7 +44,7 @@ class Blanks:
     place: np.ndarray
 
     def near(self, offset: int) -> np.ndarray:
-        """The ids so many places to the right of each blank, [M]; offset 0 gives the answers."""
+        """The id `offset` positions to the right of each blank, [M]. Offset 0 gives the answers."""
         pairs = zip(self.row.tolist(), self.place.tolist(), strict=True)
         return np.array([self.passages[row][place + offset] for row, place in pairs], np.int64)
 
@@ -53,8 +54,8 @@ class Blanks:
 
 
 @dataclass(frozen=True)
-class Rung:
-    """One model's score: how many of the blanks it filled rightly; for a blind guess the expected number."""
+class ReaderScore:
+    """The score of one model: how many blanks it filled correctly (the expected number for a blind guess)."""
 
     name: str
     hits: float
@@ -73,10 +74,11 @@ def blanks_of(corpus: Corpus) -> Blanks:
     return Blanks(corpus.held_out, row, place)
 
 
-def ladder(corpus: Corpus, model: BertForMLM, guesses: Mapping[str, np.ndarray]) -> list[Rung]:
-    """The rungs, lowest first: a blind guess, each of `guesses` (ids [M], under a key of `NAMES`), and BERT.
+def score_readers(corpus: Corpus, model: BertForMLM, guesses: Mapping[str, np.ndarray]) -> list[ReaderScore]:
+    """The scores of a blind guess, of each of `guesses`, and of BERT, in this order.
 
-    Raises ValueError for a model of another vocabulary, or where nothing is blank.
+    guesses: ids [M] by a key of `READERS`. Raises ValueError for a model of another vocabulary, or for a
+    corpus without blanks.
     """
     if model.config.vocab != corpus.tok.vocab_size:
         raise ValueError(f"model: expected one of {corpus.tok.vocab_size} pieces, got {model.config.vocab}")
@@ -84,16 +86,16 @@ def ladder(corpus: Corpus, model: BertForMLM, guesses: Mapping[str, np.ndarray])
     m = len(blanks.row)
     if not m:
         raise ValueError("corpus: expected blanks in the held-out passages, got none: they are too short")
-    rungs = [Rung(NAMES["uniform"], m / corpus.tok.vocab_size, m)]
+    rungs = [ReaderScore(READERS["uniform"], m / corpus.tok.vocab_size, m)]
     for key, ids in {**guesses, "bert": bert_guesses(model, blanks, corpus.tok.mask_id)}.items():
-        rungs.append(Rung(NAMES[key], int((ids == blanks.answers).sum()), m))
+        rungs.append(ReaderScore(READERS[key], int((ids == blanks.answers).sum()), m))
     return rungs
 
 
-def shipped_ladder(passages: int | None = None) -> list[Rung]:
-    """The ladder of the shipped model: BERT fills the blanks now; the others' guesses are stored.
+def shipped_ladder(passages: int | None = None) -> list[ReaderScore]:
+    """The scores of the shipped model and its baselines. Only BERT runs; the other guesses are stored.
 
-    passages: take only so many, from the first on; all of them take minutes at most.
+    passages: how many to use, from the first on. All of them take some minutes at most.
     """
     model, tok = manual_bert()
     with np.load(STORED) as stored:
@@ -102,11 +104,11 @@ def shipped_ladder(passages: int | None = None) -> list[Rung]:
         corpus = Corpus(tok, [], held_out)
         m = len(blanks_of(corpus).row)
         guesses = {key: stored[key][:m].astype(np.int64) for key in ("unigram", "neighbors", "left_only")}
-    return ladder(corpus, model, guesses)
+    return score_readers(corpus, model, guesses)
 
 
-def store(path: Path, corpus: Corpus, twin: BertForMLM) -> None:
-    """Write the held-out passages, and the guesses of all but BERT, for `shipped_ladder`."""
+def store_guesses(path: Path, corpus: Corpus, twin: BertForMLM) -> None:
+    """Write the held-out passages, and the guesses of the baselines, for `shipped_ladder`."""
     blanks = blanks_of(corpus)
     guesses = count_guesses(corpus, blanks) | {"left_only": left_only_guesses(twin, blanks)}
     np.savez_compressed(
@@ -121,7 +123,7 @@ def store(path: Path, corpus: Corpus, twin: BertForMLM) -> None:
 
 
 def count_guesses(corpus: Corpus, blanks: Blanks) -> dict[str, np.ndarray]:
-    """The guesses of the two models that only count: "unigram" and "neighbors", int64 [M] each."""
+    """The guesses of the two baselines that only count: "unigram" and "neighbors", int64 [M] each."""
     counts = Counts(corpus)
     pairs = zip(blanks.near(-1).tolist(), blanks.near(1).tolist(), strict=True)
     return {
@@ -131,7 +133,7 @@ def count_guesses(corpus: Corpus, blanks: Blanks) -> dict[str, np.ndarray]:
 
 
 class Counts:
-    """How often each piece stands in the training passages, after which and before which; no special ones."""
+    """Counts of each piece in the training passages, alone and by its neighbors, without special tokens."""
 
     def __init__(self, corpus: Corpus):
         specials = set(special_ids(corpus.tok))
@@ -149,8 +151,10 @@ class Counts:
         return _first(self.single)
 
     def between(self, left: int, right: int) -> int:
-        """The piece seen most often between the two. If none was, the one for which P(piece after left)
-        P(right after piece) is largest; else the most common after the one, before the other, or of all.
+        """The piece seen most often between the two.
+
+        If there was none: the piece with the largest P(piece after left) P(right after piece). Else the most
+        common piece after the left one, before the right one, or of all.
         """
         if (left, right) in self.inside:
             return _first(self.inside[left, right])
@@ -162,12 +166,12 @@ class Counts:
 
 
 def _first(scores: Mapping[int, float]) -> int:
-    """The piece with the highest score, of equal ones that with the lowest id."""
+    """The piece with the highest score. Among equal scores, the lowest id."""
     return min(scores, key=lambda piece: (-scores[piece], piece))
 
 
 def bert_guesses(model: BertForMLM, blanks: Blanks, mask_id: int) -> np.ndarray:
-    """The likeliest piece at each blank, [M], with [MASK] in its place and all else in view."""
+    """The most probable piece at each blank, [M], where the rest of the passage is visible."""
 
     def ask(ids, places):
         each = np.arange(len(places))
@@ -179,7 +183,7 @@ def bert_guesses(model: BertForMLM, blanks: Blanks, mask_id: int) -> np.ndarray:
 
 
 def left_only_guesses(model: BertForMLM, blanks: Blanks) -> np.ndarray:
-    """The piece that a left-only model finds likeliest at each blank, [M], after all that comes before it."""
+    """The most probable piece at each blank, [M], for a left-only model, which sees all pieces before it."""
 
     def ask(ids, places):
         return ids[None], (0, places - 1), torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
@@ -188,13 +192,16 @@ def left_only_guesses(model: BertForMLM, blanks: Blanks) -> np.ndarray:
 
 
 def _guesses(model: BertForMLM, blanks: Blanks, ask) -> np.ndarray:
-    """The likeliest ids where `ask(ids, places)` says to look in the rows that it makes of a passage."""
+    """The most probable id at each blank, [M].
+
+    ask: ids and blanks of a passage -> rows of ids, the positions whose logits are wanted, and `allowed`.
+    """
     guesses = [np.empty(0, np.int64)]
     with torch.no_grad():
         for number in np.unique(blanks.row):
             rows, where, allowed = ask(np.array(blanks.passages[number]), blanks.place[blanks.row == number])
             labels = np.full(rows.shape, IGNORE)
-            labels[where] = 0  # any id: it only asks for the logits
+            labels[where] = 0  # any id: a label only selects the position
             logits, _ = model.masked_logits(rows, labels=labels, allowed=allowed)
             guesses.append(logits.argmax(-1).numpy())
     return np.concatenate(guesses)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from bert_lab.labs.attention_data import BOTH, CAUSAL, as_shown, look
+from bert_lab.labs.attention_data import BOTH, CAUSAL, as_json, attention_data
 from bert_lab.training.shipped import manual_bert
 
 SENTENCES = (
@@ -33,7 +33,7 @@ def stored(model, tok) -> list[dict]:
     """What the JSON file holds: each sentence read both ways and causally, without padding: it adds zeros."""
     return [
         {"text": text, "pair": pair}
-        | {reads: as_shown(look(model, tok, text, pair, reads=reads)) for reads in (BOTH, CAUSAL)}
+        | {reads: as_json(attention_data(model, tok, text, pair, reads=reads)) for reads in (BOTH, CAUSAL)}
         for text, pair in SENTENCES
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bert_lab.data.corpus import manual_corpus
 from bert_lab.training.pretrain import load_run
-from bert_lab.training.readers import store
+from bert_lab.training.readers import store_guesses
 
 
 def main(arguments: list[str]) -> None:
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
         raise SystemExit("usage: python tests/assets/make_ladder.py TWIN_DIR OUT.npz")
     twin_dir, out = arguments
     corpus = manual_corpus()
-    store(Path(out), corpus, load_run(twin_dir, corpus, left_only=True))
+    store_guesses(Path(out), corpus, load_run(twin_dir, corpus, left_only=True))
     print(f"{len(corpus.held_out)} passages -> {out}")
 
 

@@ -19,7 +19,7 @@ from bert_lab.data.corpus import Corpus, manual_corpus
 from bert_lab.data.datasets import MLMCollator, MLMDataset
 from bert_lab.masking import BERT_SPLIT, IGNORE
 from bert_lab.rng import example_stream
-from bert_lab.training.pretrain import HELD_OUT_P, Plan, predicted, pretrain
+from bert_lab.training.pretrain import HELD_OUT_P, Plan, logits_and_labels, pretrain
 from bert_lab.wordpiece import special_ids
 
 STEPS = 4000
@@ -62,7 +62,7 @@ def score(model, corpus: Corpus) -> dict[str, dict]:
     counts = {view: {"hits": 0, "blanks": 0} for view in VIEWS}
     with torch.no_grad():
         for view, batch in views(corpus):
-            logits, targets = predicted(model, batch, left_only=False)
+            logits, targets = logits_and_labels(model, batch, left_only=False)
             counts[view]["hits"] += int((logits.argmax(-1) == targets).sum())
             counts[view]["blanks"] += len(targets)
     return counts

@@ -16,11 +16,11 @@ from bert_lab.beyond.electra import (
     ElectraDiscriminator,
     ElectraEncoder,
     config_from_hf,
+    generator_config,
     hf_names,
     load_hf_electra,
     sample_replacements,
-    smaller,
-    taught,
+    trained_positions,
 )
 from bert_lab.hf.plan import CheckpointError
 from bert_lab.masking import IGNORE, mlm_mask
@@ -478,14 +478,16 @@ def test_weights_are_drawn_for_the_discriminator_first():
         assert torch.equal(p, model.discriminator.get_parameter(name))
     rng = PCG32(6)
     ElectraDiscriminator(CONFIG, rng)
-    assert torch.equal(BertForMLM(smaller(CONFIG), rng).transform.weight, model.generator.transform.weight)
+    assert torch.equal(
+        BertForMLM(generator_config(CONFIG), rng).transform.weight, model.generator.transform.weight
+    )
 
 
 def test_the_generator_is_smaller_and_as_wide_as_the_tables():
-    assert smaller(CONFIG) == BertConfig(50, 16, 8, 2, 2, 4, dropout=0.0)
-    assert smaller(BertConfig(50, 16, 8, 2, 1, 1)) == BertConfig(50, 16, 8, 2, 1, 1)
+    assert generator_config(CONFIG) == BertConfig(50, 16, 8, 2, 2, 4, dropout=0.0)
+    assert generator_config(BertConfig(50, 16, 8, 2, 1, 1)) == BertConfig(50, 16, 8, 2, 1, 1)
     narrow = ElectraConfig(50, 16, 12, 6, 4, 16, 1, 0.0, 1e-5, d_embedding=8)
-    assert smaller(narrow) == BertConfig(50, 16, 8, 2, 2, 4, 1, 0.0, 1e-5)
+    assert generator_config(narrow) == BertConfig(50, 16, 8, 2, 2, 4, 1, 0.0, 1e-5)
     model = Electra(narrow)
     assert model.generator.encoder.word is model.discriminator.encoder.word
     batch, _ = masked()
@@ -513,7 +515,7 @@ def test_what_makes_no_pair():
     with pytest.raises(TypeError, match="config: expected a BertConfig, got NoneType"):
         Electra(None)
     with pytest.raises(TypeError, match="config: expected a BertConfig, got NoneType"):
-        smaller(None)
+        generator_config(None)
     with pytest.raises(TypeError, match="config: expected a BertConfig, got int"):
         Electra(CONFIG, 3)
     for weight in (-1, math.inf):
@@ -543,17 +545,17 @@ def test_every_real_position_teaches_the_discriminator_and_the_blanks_alone_the_
     batch, _ = masked()
     values = list(batch.values())
     real, blanks = int(batch["attention_mask"].sum()), int((batch["labels"] != IGNORE).sum())
-    assert taught(BertForMLM(CONFIG), *values) == (blanks, real)
+    assert trained_positions(BertForMLM(CONFIG), *values) == (blanks, real)
     model = Electra(CONFIG)
     got = model.corrupt(batch, PCG32(8))
     with torch.no_grad():
-        assert taught(model.discriminator, got.ids, *values[1:3], got.replaced) == (real, real)
+        assert trained_positions(model.discriminator, got.ids, *values[1:3], got.replaced) == (real, real)
     assert all(p.grad is None for p in model.parameters())
     assert 0 < blanks < real / 2
     with pytest.raises(TypeError, match="expected a BertForMLM or an ElectraDiscriminator, got Electra"):
-        taught(model, *values)
+        trained_positions(model, *values)
     with pytest.raises(ValueError, match=r"labels: expected integers \[B, T\], got none"):
-        taught(model.discriminator, *values[:3])
+        trained_positions(model.discriminator, *values[:3])
 
 
 def test_the_pair_learns():

@@ -583,15 +583,7 @@ def test_what_of_a_config_is_not_ours(changes, where, said):
 def test_all_that_is_wrong_with_a_config_is_told():
     config, problems = config_from_hf({})
     assert config is None
-    assert {p.where for p in problems} == {
-        "model_type",
-        "vocab_size",
-        "max_position_embeddings",
-        "hidden_size",
-        "num_attention_heads",
-        "num_hidden_layers",
-        "intermediate_size",
-    }
+    assert {p.where for p in problems} == {"model_type", *hf_sizes(*range(6))}
     config, problems = config_from_hf(BASE | TODAYS | {"num_hidden_layers": None})
     assert config is None and {p.where for p in problems} == {"num_hidden_layers", "layer_types"}
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import bert_lab
-from bert_lab.labs import front
+from bert_lab.labs import js_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "notebooks"
@@ -269,7 +269,7 @@ def test_a_picture_has_the_text_that_is_stored_beside_it(pages, name):
 
 def test_every_page_has_the_script_of_the_labs(site, pages):
     script = (site / "_static" / "bert_lab.js").read_text(encoding="utf-8")
-    assert script == front.page_script()
+    assert script == js_lab.page_script()
     for name in PAGES:
         sources = [attributes.get("src", "") for attributes in pages[name].all("script")]
         for script in ("bert_lab.js", "book.js"):

@@ -20,7 +20,7 @@ from bert_lab.experiments import modern
 from bert_lab.experiments.base import Comparison, stored
 from bert_lab.hf.weights import read_words
 from bert_lab.training import readers as ladder
-from bert_lab.training.readers import Rung
+from bert_lab.training.readers import ReaderScore
 from bert_lab.wordpiece import WordPieceTokenizer
 
 
@@ -139,9 +139,9 @@ def _step(out) -> int:
     return read_words(path)["step"] if path.exists() else 0
 
 
-def test_a_run_that_was_asked_to_stop_says_how_far_it_came(letters, tmp_path, monkeypatch, capsys):
+def test_a_run_that_was_stop_signal_says_how_far_it_came(letters, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        cli, "_asked_to_stop", lambda: contextlib.nullcontext(iter([False, False, True]).__next__)
+        cli, "_stop_signal", lambda: contextlib.nullcontext(iter([False, False, True]).__next__)
     )
     assert call("pretrain", "--out", tmp_path, "--steps", 9, "--quiet", letters) == cli.STOPPED
     assert "Stopped after 2 of 9 steps." in capsys.readouterr().out and _step(tmp_path) == 2
@@ -149,7 +149,7 @@ def test_a_run_that_was_asked_to_stop_says_how_far_it_came(letters, tmp_path, mo
 
 def test_a_second_ctrl_c_ends_at_once():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with pytest.raises(KeyboardInterrupt), cli._asked_to_stop() as stop:
+    with pytest.raises(KeyboardInterrupt), cli._stop_signal() as stop:
         assert not stop()
         signal.raise_signal(signal.SIGINT)
         assert stop()
@@ -167,7 +167,7 @@ def test_ctrl_c_before_the_training_says_nothing(monkeypatch, capsys):
 
 
 def test_the_ladder_is_a_table_of_hits(monkeypatch, capsys):
-    rungs = [Rung("a blind guess", 1.59575, 6383), Rung("this BERT", 3000, 6383)]
+    rungs = [ReaderScore("a blind guess", 1.59575, 6383), ReaderScore("this BERT", 3000, 6383)]
     monkeypatch.setattr(ladder, "shipped_ladder", lambda: rungs)
     assert call("ladder") == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -212,12 +212,12 @@ def test_what_the_chapter_quotes_is_shown_at_once(capsys):
 def test_a_comparison_is_made_shown_and_written(tmp_path, monkeypatch, capsys):
     asked = []
 
-    def compare(seeds, steps, *, say):
+    def run(seeds, steps, *, say):
         asked.append((seeds, steps, torch.get_num_threads()))
         say("half done")
         return stored("heads")
 
-    monkeypatch.setattr(modern, "compare", compare)
+    monkeypatch.setattr(modern, "run", run)
     out = tmp_path / "mine.json"
     assert call("compare", "modern", "--seeds", 2, "--threads", 1, "--out", out) == 0
     told = capsys.readouterr()

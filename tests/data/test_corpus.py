@@ -60,7 +60,7 @@ def test_docstrings_are_those_of_modules_classes_and_functions_from_top_to_botto
 
 
 def test_comments_are_those_that_are_long_and_of_words(monkeypatch):
-    monkeypatch.setattr(module, "LONG", 45)
+    monkeypatch.setattr(module, "MIN_COMMENT", 45)
     assert list(comments_of(SOURCE.encode())) == [
         "one line of a comment that is long enough to be kept, since it says something",
         "two lines of a comment\nthat belong together as one",

@@ -13,7 +13,7 @@ from oracles import slow_example_stream, slow_mask, slow_mask_words
 from torch.utils.data import DataLoader, DistributedSampler, Subset
 
 from bert_lab import PCG32, WordPieceTokenizer, mlm_batch
-from bert_lab.data.datasets import _TOGETHER, MLMCollator, MLMDataset
+from bert_lab.data.datasets import _CHUNK, MLMCollator, MLMDataset
 from bert_lab.wordpiece import SPECIAL_TOKENS
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "play", "##ful", "##ly", "b", "c"]
@@ -139,9 +139,9 @@ def test_texts_are_cut_as_in_a_batch_and_tokenized_in_parts():
     assert rows_of(MLMCollator(TOK)(list(dataset))) == rows_of(
         {name: torch.from_numpy(values) for name, values in batch.items()}
     )
-    many = MLMDataset((f"the {'cat ' * (i % 3)}" for i in range(_TOGETHER + 5)), TOK, 0.0)
-    assert len(many) == _TOGETHER + 5
-    assert many[_TOGETHER + 1]["input_ids"].tolist() == [CLS, 5, *[6] * ((_TOGETHER + 1) % 3), SEP]
+    many = MLMDataset((f"the {'cat ' * (i % 3)}" for i in range(_CHUNK + 5)), TOK, 0.0)
+    assert len(many) == _CHUNK + 5
+    assert many[_CHUNK + 1]["input_ids"].tolist() == [CLS, 5, *[6] * ((_CHUNK + 1) % 3), SEP]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 from bert_lab import PCG32, special_ids
 from bert_lab.data import tasks as module
 from bert_lab.data.corpus import corpus_of
-from bert_lab.data.tasks import EXCHANGES, LEAST, WINDOW, Task, manual_tasks, tasks_of
+from bert_lab.data.tasks import EXCHANGES, MIN_PIECES, WINDOW, Task, manual_tasks, tasks_of
 from bert_lab.wordpiece import book_tokenizer
 
 TOK = book_tokenizer()
@@ -76,7 +76,7 @@ def test_rows_are_windows_of_passages_on_the_side_of_their_passage(made):
             for passage in passages
             for at in range(1, len(passage) - 1, WINDOW)
         }
-        windows = {window for window in windows if len(window) >= LEAST}
+        windows = {window for window in windows if len(window) >= MIN_PIECES}
         rows = [pieces_of(example) for example in getattr(made["capitals"], side)]
         assert set(rows) == windows and len(rows) == len(windows) > 20
     assert min(map(len, rows)) < WINDOW  # some rows are padded

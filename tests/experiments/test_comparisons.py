@@ -1,7 +1,6 @@
 """The comparisons whose counts the package carries: how they are made, on little, and what is stored."""
 
 import json
-from pathlib import Path
 
 import make_orders_compared as orders
 import make_recipes_compared as recipes
@@ -9,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-import bert_lab.assets
 from bert_lab import PCG32, BertConfig, BertForMLM
 from bert_lab.data.corpus import Corpus
+from bert_lab.experiments.base import ASSETS
 from bert_lab.training.filling import ORDERS
 from bert_lab.wordpiece import WordPieceTokenizer, special_ids
 
-ASSETS = Path(bert_lab.assets.__file__).parent
 TOK = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklm"])
 ROWS = [[2, *(5 + (3 * i + j) % 13 for j in range(9 + i % 4)), 3] for i in range(40)]
 CORPUS = Corpus(TOK, train=ROWS[:36], held_out=[*ROWS[36:], [2, 3]])

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from bert_lab.experiments import NAMES, base
-from bert_lab.experiments.base import Comparison, as_seeds, made_here
+from bert_lab.experiments.base import Comparison, as_seeds, environment
 
 
 def comparison() -> Comparison:
     return Comparison(
         "heads",
         "share of the blanks that are filled",
-        {"steps": 10, **made_here()},
+        {"steps": 10, **environment()},
         {"this one": [0.5, 0.25, 0.75], "that one": [0.125, 0.125, 0.125]},
         {"this one": {"parameters": 1234567, "work": 0.5}},
     )

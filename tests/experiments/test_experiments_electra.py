@@ -39,7 +39,7 @@ def start():
 @pytest.fixture
 def quick(monkeypatch):
     """Two batches are counted, and each head is trained for one step."""
-    monkeypatch.setattr(experiment, "COUNTED", 2)
+    monkeypatch.setattr(experiment, "COUNTED_STEPS", 2)
     monkeypatch.setattr(experiment, "train_on", partial(experiment.train_on, steps=1))
 
 
@@ -106,7 +106,7 @@ def multiply_adds(encoder, batch, last, head) -> int:
 
 
 def test_the_work_is_that_of_the_matrix_products_and_all_positions_teach_one_side(start, corpus, monkeypatch):
-    monkeypatch.setattr(experiment, "COUNTED", 1)
+    monkeypatch.setattr(experiment, "COUNTED_STEPS", 1)
     batch = batches_of(Plan(5, batch=16), corpus)[0]
     blanks, real = int((batch["labels"] != IGNORE).sum()), int(batch["attention_mask"].sum())
     mlm = experiment.masked_lm(start, corpus, 0, 5)
@@ -128,7 +128,7 @@ def test_the_work_is_that_of_the_matrix_products_and_all_positions_teach_one_sid
 def test_compare_trains_every_row_and_scores_every_task(start, documents, corpus, quick, tmp_path):
     told = []
     tasks = tasks_of(documents, book_tokenizer())
-    found = experiment.compare(2, 3, start=start, corpus=corpus, tasks=tasks, say=told.append)
+    found = experiment.run(2, 3, start=start, corpus=corpus, tasks=tasks, say=told.append)
     electra = "then ELECTRA"
     kinds = ("shipped", "then MLM", "then MLM, as much work", electra, f"{electra}, blanks alone")
     rows = [f"{task}: {row}" for task in tasks for row in kinds]
@@ -155,7 +155,7 @@ def test_the_shipped_model_and_the_manual_are_taken_unless_others_are_given(
     monkeypatch.setattr(experiment, "manual_corpus", lambda: corpus)
     monkeypatch.setattr(experiment, "manual_tasks", lambda: tasks_of(documents, book_tokenizer()))
     monkeypatch.setattr(experiment, "train_on", lambda task, encoder, seed: 0.5)
-    found = experiment.compare(1, 1, say=lambda line: None)
+    found = experiment.run(1, 1, say=lambda line: None)
     assert found.settings["rows"] == len(experiment.in_windows(corpus).train) and len(found.scores) == 10
 
 
@@ -164,7 +164,7 @@ def test_the_shipped_model_and_the_manual_are_taken_unless_others_are_given(
 )
 def test_seeds_and_steps_that_do_not_fit(start, corpus, quick, seeds, steps, kind):
     with pytest.raises(kind, match=r"seeds|steps"):
-        experiment.compare(seeds, steps, start=start, corpus=corpus, tasks={})
+        experiment.run(seeds, steps, start=start, corpus=corpus, tasks={})
 
 
 def test_the_stored_comparison():

@@ -8,7 +8,7 @@ from bert_lab.beyond.heads import BertForSequenceClassification, BertForTokenCla
 from bert_lab.data.tasks import Task
 from bert_lab.experiments import heads as experiment
 from bert_lab.experiments.base import Comparison, stored
-from bert_lab.experiments.heads import BATCH, DEFAULTS, PEAK, PEAK_OF_HEAD, compare, train_on
+from bert_lab.experiments.heads import BATCH_SIZE, DEFAULTS, PEAK, PEAK_OF_HEAD, run, train_on
 
 CONFIG = BertConfig(20, 8, 32, 2, 1, 32, dropout=0.0)
 
@@ -66,7 +66,7 @@ def test_what_is_trained(trained):
     fresh = BertForSequenceClassification(CONFIG, 2, PCG32(3))
     fresh.encoder.load_state_dict(encoder.state_dict())
     assert all(torch.equal(p, before[name]) for name, p in fresh.named_parameters())
-    assert fresh(**ROWS.batch(0, 3, BATCH))[1].item() == pytest.approx(losses[0], abs=1e-6)
+    assert fresh(**ROWS.batch(0, 3, BATCH_SIZE))[1].item() == pytest.approx(losses[0], abs=1e-6)
     # What is scored are the answers of the model that was trained.
     for task, model, score in zip((ROWS, PIECES), (rows_model, pieces_model), scores, strict=True):
         answers = [model(batch["ids"], attn_mask=batch["attn_mask"])[0] for batch in task.held_out_batches()]
@@ -75,7 +75,7 @@ def test_what_is_trained(trained):
 
 def test_the_comparison(trained):
     said = []
-    found = compare(2, 7, tasks={"rows": ROWS, "pieces": PIECES}, say=said.append)
+    found = run(2, 7, tasks={"rows": ROWS, "pieces": PIECES}, say=said.append)
     names = ("shipped weights", "random weights", "shipped, head alone", "one answer always")
     assert list(found.scores) == [f"{task}: {row}" for task in ("rows", "pieces") for row in names]
     assert [len(scores) for scores in found.scores.values()] == [2, 2, 2, 1] * 2
@@ -105,14 +105,14 @@ def test_the_comparison(trained):
 
 def test_the_tasks_are_those_of_the_manual_by_default(trained, monkeypatch):
     monkeypatch.setattr(experiment, "manual_tasks", lambda: {"mine": ROWS})
-    found = compare(1, 1, say=lambda _: None)
+    found = run(1, 1, say=lambda _: None)
     assert len(found.scores) == 4 and "mine: random weights" in found.scores
 
 
 @pytest.mark.parametrize("arguments, match", [((0, 1), "seeds"), ((1, 0), "steps"), ((1, 1.5), "steps")])
 def test_numbers_that_do_not_fit(arguments, match):
     with pytest.raises((TypeError, ValueError), match=match):
-        compare(*arguments, tasks={"rows": ROWS})
+        run(*arguments, tasks={"rows": ROWS})
 
 
 def test_the_stored_comparison():

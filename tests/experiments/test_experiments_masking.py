@@ -20,7 +20,7 @@ CORPUS = replace(CORPUS, train=CORPUS.train[: 4 * masking.BATCH_SIZE])  # an epo
 
 def test_every_way_gets_a_score_a_seed_and_says_so():
     told = []
-    found = masking.compare(2, 3, passages=8, corpus=CORPUS, say=told.append)
+    found = masking.run(2, 3, passages=8, corpus=CORPUS, say=told.append)
     assert found.name == "masking" and list(found.scores) == list(masking.ROWS)
     assert all(len(scores) == 2 for scores in found.scores.values())
     assert found.settings | {"steps": 3, "passages": 8, "epochs": 3.0} == found.settings
@@ -30,7 +30,7 @@ def test_every_way_gets_a_score_a_seed_and_says_so():
 @pytest.mark.parametrize("passages", [0, 10_000, 2.5])
 def test_a_number_of_passages_that_the_text_has(passages):
     with pytest.raises((TypeError, ValueError), match="passages"):
-        masking.compare(1, 1, passages=passages, corpus=CORPUS)
+        masking.run(1, 1, passages=passages, corpus=CORPUS)
 
 
 def masks(monkeypatch, row: str) -> list[torch.Tensor]:
@@ -41,7 +41,7 @@ def masks(monkeypatch, row: str) -> list[torch.Tensor]:
         seen.extend(batches[step]["labels"] for step in range(steps))
 
     monkeypatch.setattr(masking, "fit_mlm", fit_mlm)
-    masking.trained(CORPUS, 0, 2 * len(CORPUS.train) // masking.BATCH_SIZE, **masking.ROWS[row])
+    masking.train(CORPUS, 0, 2 * len(CORPUS.train) // masking.BATCH_SIZE, **masking.ROWS[row])
     return seen
 
 

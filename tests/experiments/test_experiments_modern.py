@@ -8,7 +8,7 @@ from bert_lab.beyond.modern import CHANGES, ModernForMLM, modern_config, paramet
 from bert_lab.data.corpus import corpus_of
 from bert_lab.experiments import modern as module
 from bert_lab.experiments.base import stored
-from bert_lab.experiments.modern import ROWS, compare, configs, trained
+from bert_lab.experiments.modern import ROWS, configs, run, train
 from bert_lab.training.pretrain import SIZES, Plan, held_out_score, pretrain
 from bert_lab.training.readers import bert_guesses, blanks_of
 from bert_lab.wordpiece import WordPieceTokenizer
@@ -47,7 +47,7 @@ def test_each_row_has_one_change_more():
 def test_what_it_finds(monkeypatch):
     monkeypatch.setattr(module, "PASSAGES", 1)
     said = []
-    found = compare(2, 3, corpus=CORPUS, say=said.append)
+    found = run(2, 3, corpus=CORPUS, say=said.append)
     assert found.name == "modern" and tuple(found.scores) == tuple(found.facts) == tuple(ROWS)
     assert len(said) == 2 * len(ROWS) and said[len(ROWS)].startswith("BERT, seed 1: ")
     blanks = blanks_of(CORPUS)
@@ -59,7 +59,7 @@ def test_what_it_finds(monkeypatch):
     for row, config in configs(TOK.vocab_size).items():
         losses = []
         for seed, score in enumerate(found.scores[row]):
-            model = trained(config, CORPUS, seed, 3)
+            model = train(config, CORPUS, seed, 3)
             right = bert_guesses(model, blanks, TOK.mask_id) == blanks.answers
             assert score == right[asked].mean()
             losses.append(held_out_score(model, CORPUS)[-1])
@@ -74,7 +74,7 @@ def test_the_first_row_is_trained_as_pretraining_does(tmp_path, monkeypatch):
     monkeypatch.setitem(SIZES, "tiny", sizes)
     run = pretrain(Plan(4, "tiny", seed=5, peak=module.PEAK), CORPUS, tmp_path)
     monkeypatch.setattr(module, "SIZES", sizes)
-    model = trained(configs(TOK.vocab_size)["BERT"], CORPUS, 5, 4)
+    model = train(configs(TOK.vocab_size)["BERT"], CORPUS, 5, 4)
     assert isinstance(model, ModernForMLM) and not model.training
     ids = torch.tensor([CORPUS.held_out[0]])
     assert (model(ids)[0] - run.model(ids)[0]).abs().max() < 1e-6
@@ -83,7 +83,7 @@ def test_the_first_row_is_trained_as_pretraining_does(tmp_path, monkeypatch):
 @pytest.mark.parametrize("wrong", [{"seeds": 0}, {"steps": 0}])
 def test_what_it_refuses(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected an integer from 1"):
-        compare(**{"seeds": 1, "steps": 1, "corpus": CORPUS} | wrong)
+        run(**{"seeds": 1, "steps": 1, "corpus": CORPUS} | wrong)
 
 
 def test_what_the_book_quotes():

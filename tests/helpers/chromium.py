@@ -1,4 +1,4 @@
-"""The browser that the tests of tests/browser drive, and what is said where it is left out."""
+"""The browser for tests/browser, and the message if these tests are left out."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 def find_chromium() -> str | None:
-    """The program of the browser: what BERT_LAB_CHROMIUM names, or the first of `NAMES` on the PATH."""
+    """The path of the browser: that in BERT_LAB_CHROMIUM, or the first of `NAMES` on the PATH."""
     found = (shutil.which(name) for name in (os.environ.get("BERT_LAB_CHROMIUM"), *NAMES) if name)
     return next(filter(None, found), None)
 
 
 def left_out(chromium: str | None) -> str:
-    """One line on what `make test` does not run."""
+    """A line that says which tests `make test` does not run."""
     line = "Left out: the labs and the site in a real browser (make test-browser)"
     return line if chromium else f"{line}; it needs Chromium or Chrome, and none was found here"

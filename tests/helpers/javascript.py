@@ -1,4 +1,4 @@
-"""The Node that tests of the JavaScript modules run in, and how to ask it."""
+"""Run the JavaScript modules in Node."""
 
 import importlib.util
 import json
@@ -10,7 +10,7 @@ DRIVER = Path(__file__).parent / "js_driver.mjs"
 
 
 def find_node() -> str | None:
-    """Playwright's own Node, whose release is pinned, or else the system's."""
+    """The path of Playwright's own Node, whose version is pinned, or else of the system's."""
     spec = importlib.util.find_spec("playwright")
     if spec is not None:
         for name in ("node", "node.exe"):
@@ -24,7 +24,7 @@ NODE = find_node()
 
 
 def run(task: str, items: list, shared: dict | None = None) -> list:
-    """The results of one task of `js_driver.mjs` for each of the items; `shared` goes into all of them."""
+    """The results of one task of `js_driver.mjs`, one for each item. shared: arguments for all items."""
     text = json.dumps({"task": task, "items": items, "shared": shared or {}}, allow_nan=False)
     run = subprocess.run(
         [NODE, str(DRIVER)], input=text, capture_output=True, text=True, encoding="utf-8", timeout=300

@@ -4,13 +4,13 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import * as attentionLab from "../bert_lab/labs/js/attention_lab.mjs";
-import * as engine from "../bert_lab/labs/js/engine.mjs";
-import * as maskingLab from "../bert_lab/labs/js/masking_lab.mjs";
-import * as microscope from "../bert_lab/labs/js/microscope.mjs";
-import { PageModel } from "../bert_lab/labs/js/page.mjs";
-import * as prediction from "../bert_lab/labs/js/prediction.mjs";
-import * as rates from "../bert_lab/labs/js/rates.mjs";
+import * as attentionLab from "../../bert_lab/labs/js/attention_lab.mjs";
+import * as engine from "../../bert_lab/labs/js/engine.mjs";
+import * as maskingLab from "../../bert_lab/labs/js/masking_lab.mjs";
+import * as microscope from "../../bert_lab/labs/js/microscope.mjs";
+import { PageModel } from "../../bert_lab/labs/js/page.mjs";
+import * as prediction from "../../bert_lab/labs/js/prediction.mjs";
+import * as rates from "../../bert_lab/labs/js/rates.mjs";
 
 const hex = (value) => `0x${value.toString(16).padStart(16, "0")}`;
 const sha = (array) => createHash("sha256").update(Buffer.from(Int32Array.from(array).buffer)).digest("hex");

@@ -1,4 +1,4 @@
-"""Slow, obvious specifications that the real code is tested against. They share nothing with it."""
+"""Slow and obvious reference implementations. They share no code with the package."""
 
 import math
 
@@ -52,7 +52,7 @@ def slow_example_stream(seed, epoch, index):
 
 
 def slow_categorical(weights, u):
-    """Walk along the weights until their sum is beyond u; a zero weight is never chosen."""
+    """Add up the weights until their sum exceeds u. A zero weight is never chosen."""
     total, chosen = 0.0, None
     for index, weight in enumerate(weights):
         total += weight
@@ -64,7 +64,7 @@ def slow_categorical(weights, u):
 
 
 def slow_mask(ids, special, mask_id, vocab, p, rng, split=(0.8, 0.1, 0.1)):
-    """The course text's section 2.2 over flat lists, with any generator."""
+    """The course text's section 2.2 for flat lists, with any generator."""
     inputs, labels = [], []
     for x, s in zip(ids, special, strict=True):
         shown, label = x, -100
@@ -81,7 +81,7 @@ def slow_mask(ids, special, mask_id, vocab, p, rng, split=(0.8, 0.1, 0.1)):
 
 
 def slow_words(special, continues):
-    """The words of one row: lists of positions. A word is a first piece and the pieces that continue it."""
+    """The words of one row, as lists of positions: a first piece and the pieces that continue it."""
     words, open_word = [], None
     for t in range(len(special)):
         if special[t]:

@@ -1,4 +1,4 @@
-"""What the tests of parity share: small models of `transformers`, with random values everywhere."""
+"""Shared by the tests of parity: small models of `transformers` with random values."""
 
 import torch
 from torch import nn
@@ -16,12 +16,12 @@ SIZES = (
 
 
 def hf_sizes(*sizes: int) -> dict[str, int]:
-    """vocab, max_len, d_model, n_heads, n_layers, d_ff and perhaps type_vocab, by their names."""
+    """Our sizes in order, vocab, max_len, d_model and so on, under the names of `transformers`."""
     return dict(zip(SIZES, sizes, strict=False))
 
 
 def noisy(theirs: nn.Module, seed: int, std: float = 0.2) -> nn.Module:
-    """The model with normal noise as its values, around 1 in the norms' weights and around 0 elsewhere."""
+    """The model with normal noise as its values: around 1 in the norms' weights, around 0 elsewhere."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in theirs.named_parameters():

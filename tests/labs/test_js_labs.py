@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bert_lab import figures
-from bert_lab.labs import DrawMicroscope, MaskingLab, front
+from bert_lab.labs import DrawMicroscope, MaskingLab, js_lab
 from bert_lab.labs.masking_lab import PRESETS, ROWS, SETS, SIZES
 from bert_lab.masking import IGNORE
 from bert_lab.measuring.rates import chi_square, exact_shares, pick_band, pick_pmf, power
@@ -197,12 +197,12 @@ def test_power_is_that_of_scipy():
 # ---- the draw microscope
 
 
-WORDS = {"words": front.words()}
+WORDS = {"words": js_lab.words()}
 
 
 def sentences() -> list[str]:
     rnd = random.Random(5)
-    words = [word for word in front.words() if word.isascii() and len(word) > 1]
+    words = [word for word in js_lab.words() if word.isascii() and len(word) > 1]
     signs = "".join(map(chr, range(32, 127))) + "\t\n\r"
     odd = [
         "Unbelievable",

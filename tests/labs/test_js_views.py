@@ -4,8 +4,8 @@ import javascript
 import numpy as np
 import pytest
 
-from bert_lab.labs import front
-from bert_lab.labs.attention_data import BOTH, CAUSAL, Looked, as_shown, levels, look
+from bert_lab.labs import js_lab
+from bert_lab.labs.attention_data import BOTH, CAUSAL, AttentionData, as_json, attention_data, levels
 from bert_lab.training.shipped import manual_bert
 
 if javascript.NODE is None:
@@ -32,7 +32,7 @@ def test_a_level_is_written_so_that_zero_is_told_from_nearly_zero():
 def test_a_page_draws_what_python_computes(reads):
     """For each stored sentence, with and without padding."""
     model, tok = manual_bert()
-    stored = front.sentences()
+    stored = js_lab.sentences()
     states = [
         {
             "text": entry["text"],
@@ -48,7 +48,9 @@ def test_a_page_draws_what_python_computes(reads):
     drawn = javascript.run("attention", states, {"sentences": stored})
     assert len(drawn) == 24
     for state, found in zip(states, drawn, strict=True):
-        looked = look(model, tok, state["text"], state["pair"], reads=reads, padding=state["padding"])
+        looked = attention_data(
+            model, tok, state["text"], state["pair"], reads=reads, padding=state["padding"]
+        )
         assert found["tokens"] == looked.tokens
         for name in ("maps", "influence"):
             ours, theirs = levels(getattr(looked, name)), np.array(found[name])
@@ -60,7 +62,7 @@ def test_in_jupyter_the_view_draws_what_the_lab_sends_and_says_it():
     maps = np.zeros((2, 2, 3, 3))
     maps[1, 1] = [[0.002, 0.998, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 0.0]]
     moved = np.array([[0.5, 1.5, 0.0], [0.0, 2.25, 0.0], [0.0, 0.0, 0.0]])
-    shown = as_shown(Looked(["not", "<b>", "[PAD]"], maps, moved))
+    shown = as_json(AttentionData(["not", "<b>", "[PAD]"], maps, moved))
     (found,) = javascript.run("attention", [{"shown": shown, "layer": 1, "head": 1}])
     assert found["maps"] == levels(maps).tolist() and found["influence"] == levels(moved).tolist()
     assert found["said"] == [
@@ -77,7 +79,7 @@ def test_in_jupyter_the_view_draws_what_the_lab_sends_and_says_it():
 
 
 def test_without_values_there_is_nothing_to_draw():
-    stored, state = front.sentences(), {"pair": "", "reads": BOTH, "padding": 0, "layer": 0, "head": 0}
+    stored, state = js_lab.sentences(), {"pair": "", "reads": BOTH, "padding": 0, "layer": 0, "head": 0}
     assert javascript.run("attention", [state | {"shown": {}}]) == [None]
     assert javascript.run("attention", [state | {"text": "another one"}], {"sentences": stored}) == [
         'Error: this page has no values of the sentence "another one"'

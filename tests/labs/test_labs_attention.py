@@ -10,7 +10,7 @@ import torch
 
 from bert_lab import PCG32, BertConfig, BertForMLM, WordPieceTokenizer, attention_maps, influence
 from bert_lab.labs import attention_lab as module
-from bert_lab.labs.attention_data import BOTH, CAUSAL, as_shown, look
+from bert_lab.labs.attention_data import BOTH, CAUSAL, as_json, attention_data
 from bert_lab.labs.attention_lab import AttentionLab
 from bert_lab.training import shipped
 
@@ -47,9 +47,9 @@ def test_it_has_the_models_own_maps_and_influence(lab, model):
 
 
 def test_the_view_gets_what_is_computed(lab, model):
-    assert lab.shown == as_shown(look(model, TOK, "not bad at all"))
+    assert lab.shown == as_json(attention_data(model, TOK, "not bad at all"))
     lab.text, lab.pair, lab.reads, lab.padding = "bad", "at first", CAUSAL, 2
-    assert lab.shown == as_shown(look(model, TOK, "bad", "at first", reads=CAUSAL, padding=2))
+    assert lab.shown == as_json(attention_data(model, TOK, "bad", "at first", reads=CAUSAL, padding=2))
     assert (
         lab.shown["tokens"]
         == lab.tokens
@@ -59,7 +59,9 @@ def test_the_view_gets_what_is_computed(lab, model):
 
 def test_what_the_view_sends_arrives_together(lab, model, monkeypatch):
     asked = []
-    monkeypatch.setattr(module, "look", lambda *args, **more: asked.append(args) or look(*args, **more))
+    monkeypatch.setattr(
+        module, "attention_data", lambda *args, **more: asked.append(args) or attention_data(*args, **more)
+    )
     lab.set_state({"text": "bad", "pair": "at all"})
     assert [args[2:] for args in asked] == [("bad", "at all")] and lab.tokens[1] == "bad"
     lab.set_state({"layer": 2, "head": 1, "token": 3})
@@ -155,7 +157,7 @@ def test_what_a_notebook_stores_has_no_weights(lab, model):
 
 
 def test_an_error_shows_inside_and_the_lab_goes_on(lab, monkeypatch):
-    monkeypatch.setattr(module, "look", lambda *args, **more: 1 / 0)
+    monkeypatch.setattr(module, "attention_data", lambda *args, **more: 1 / 0)
     lab.text = "bad"
     assert lab.error == "ZeroDivisionError: division by zero"
     assert lab.tokens is lab.maps is lab.weights is lab.influence is None and lab.shown == {}

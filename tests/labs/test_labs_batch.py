@@ -8,7 +8,7 @@ import pytest
 
 from bert_lab import PCG32, mlm_batch
 from bert_lab.labs import BatchLab, BatchTable, batch_map
-from bert_lab.labs.batch_lab import MOST_ROWS, TEXTS
+from bert_lab.labs.batch_lab import MAX_ROWS, TEXTS
 from bert_lab.labs.exercise import RIGHT, WRONG, verdict
 from bert_lab.wordpiece import book_tokenizer
 
@@ -157,11 +157,11 @@ def test_an_error_shows_in_the_lab_which_stays_usable():
 
 
 def test_a_long_batch_shows_its_first_rows():
-    lab = BatchLab("\n".join(["the cat"] * (MOST_ROWS + 1)))
-    assert f"B = {MOST_ROWS + 1}, T = 4, labels: " in lab.tables.value
-    assert f"The first {MOST_ROWS} rows are shown." in lab.tables.value
-    assert lab.tables.value.count("<table") == MOST_ROWS
-    assert "are shown" not in BatchLab("\n".join(["the cat"] * MOST_ROWS)).tables.value
+    lab = BatchLab("\n".join(["the cat"] * (MAX_ROWS + 1)))
+    assert f"B = {MAX_ROWS + 1}, T = 4, labels: " in lab.tables.value
+    assert f"The first {MAX_ROWS} rows are shown." in lab.tables.value
+    assert lab.tables.value.count("<table") == MAX_ROWS
+    assert "are shown" not in BatchLab("\n".join(["the cat"] * MAX_ROWS)).tables.value
 
 
 def test_what_a_notebook_stores_is_what_the_lab_shows():

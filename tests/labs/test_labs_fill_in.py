@@ -21,7 +21,7 @@ def test_what_it_starts_with(lab):
     assert (lab.text, lab.blank, lab.words, lab.word) == (SENTENCE, 1, 5, "")
     assert lab.shown == SENTENCE
     assert lab.best == fill_mask(MODEL, TOK, SENTENCE)[0]
-    assert lab.watched is None and lab.watching() == ""
+    assert lab.watched is None and lab.watched_summary() == ""
     for piece, chance in lab.best:
         assert f"<code>{piece.replace('<', '&lt;')}</code></th><td>{chance:.4f}</td>" in lab.answer.value
         assert f"width:{24 * chance:.2f}em" in lab.answer.value
@@ -76,11 +76,11 @@ def test_a_word_is_watched_wherever_it_stands():
     every = fill_mask(MODEL, TOK, "Red [MASK] and", TOK.vocab_size)[0]
     rank = [piece for piece, _ in every].index("ink")
     assert lab.watched == (every[rank][1], rank + 1)
-    assert lab.watching() == f"Ink: {every[rank][1]:.4f}, number {rank + 1} of {TOK.vocab_size}."
-    assert lab.watching() in lab.answer.value
+    assert lab.watched_summary() == f"Ink: {every[rank][1]:.4f}, number {rank + 1} of {TOK.vocab_size}."
+    assert lab.watched_summary() in lab.answer.value
     lab.word_box.value = "wines"
-    assert lab.watched is None and lab.watching() == "wines is no single piece of the vocabulary."
-    assert lab.watching() in lab.answer.value
+    assert lab.watched is None and lab.watched_summary() == "wines is no single piece of the vocabulary."
+    assert lab.watched_summary() in lab.answer.value
 
 
 def test_what_is_typed_is_text_and_no_markup():
@@ -102,7 +102,7 @@ def test_a_sentence_without_a_blank_shows_inside_and_the_lab_goes_on(lab):
     lab.box.value = "red wine"
     assert html.escape("expected at least one [MASK], got 'red wine'") in lab.error.value
     assert lab.best is None and lab.answer.value == "" and lab.words_slider.disabled
-    assert lab.watching() == "" and "no answer" in lab.as_text() and "no answer" in lab.as_html()
+    assert lab.watched_summary() == "" and "no answer" in lab.as_text() and "no answer" in lab.as_html()
     lab.box.value = "[MASK] " * 20
     assert html.escape("T <= 12") in lab.error.value
     lab.box.value = "red [MASK]"

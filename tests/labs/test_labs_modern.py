@@ -47,8 +47,8 @@ def test_without_changes_it_is_bert(lab):
     assert lab.changes == () and lab.configs[0] == lab.configs[1]
     assert lab.parameters[0] == lab.parameters[1] and lab.work[0] == lab.work[1]
     assert "no change: this is BERT" in lab.result.value and "no change" in lab.settings()
-    assert "has 1.0000 times BERT's parameters, and does 1.0000 times its work" in lab.said()
-    assert "In every layer each position sees all 512." in lab.said()
+    assert "has 1.0000 times BERT's parameters, and does 1.0000 times its work" in lab.summary()
+    assert "In every layer each position sees all 512." in lab.summary()
     assert ModernLab(()).as_html() == lab.as_html()
 
 
@@ -96,14 +96,14 @@ def test_local_attention_matters_when_the_text_is_long(lab):
 def test_the_window_and_the_layers_that_see_all(lab):
     lab.window_slider.value, lab.length_slider.value = 16, 16
     config = lab.configs[1]
-    assert "in the 8 others from 9, at the ends, to 16." in lab.said()
+    assert "in the 8 others from 9, at the ends, to 16." in lab.summary()
     seen = allowed(config, 1, 16).sum(1)
     assert (seen.min(), seen.max()) == (9, 16)
     lab.every_slider.value = 5
-    assert "In layers 1, 6, 11 each position sees all 16, in the 9 others" in lab.said()
+    assert "In layers 1, 6, 11 each position sees all 16, in the 9 others" in lab.summary()
     assert lab.result.value.count("local</span>") == 9 and lab.result.value.count("global</span>") == 3
     lab.every_slider.value = 1
-    assert "In every layer each position sees all 16." in lab.said()
+    assert "In every layer each position sees all 16." in lab.summary()
     lab.boxes["local"].value = False
     assert lab.window_slider.disabled and lab.every_slider.disabled
     assert lab.result.value.count("global</span>") == 12
@@ -113,7 +113,9 @@ def test_the_squares_show_what_is_seen(lab):
     half = "polygon(0% 0%, 12.5% 0%, 100% 87.5%, 100% 100%, 87.5% 100%, 0% 12.5%)"  # 64 of 512
     assert lab.result.value.count(half) == 8
     assert lab.result.value.count("polygon(0% 0%, 100% 0%, 100% 0%, 100% 100%, 0% 100%, 0% 100%)") == 4
-    assert f'aria-label="Who sees whom, a square for each layer. {lab.sight()}"' in lab.result.value
+    assert (
+        f'aria-label="Who sees whom, a square for each layer. {lab.attention_summary()}"' in lab.result.value
+    )
 
 
 def test_the_bars_of_a_block_share_a_scale(lab):
@@ -161,7 +163,7 @@ def test_an_error_shows_inside_and_the_lab_goes_on(lab, monkeypatch):
     assert "no answer" in lab.as_text() and "no answer" in lab.as_html()
     monkeypatch.undo()
     lab.length_slider.value = 32
-    assert "at T = 32" in lab.said()
+    assert "at T = 32" in lab.summary()
 
 
 def test_it_can_be_used_from_the_keyboard(lab):

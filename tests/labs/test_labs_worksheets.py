@@ -8,7 +8,7 @@ import pytest
 
 from bert_lab import PCG32, ScriptedDraws, mlm_mask
 from bert_lab.labs import worksheet, worksheets
-from bert_lab.labs.worksheets import MASK_ID, MOST, TINY_VOCAB, P, V, worksheet_page
+from bert_lab.labs.worksheets import MASK_ID, MAX_SHEETS, TINY_VOCAB, P, V, worksheet_page
 
 
 def test_the_vocabulary_is_that_of_the_hand_example():
@@ -193,7 +193,7 @@ def test_the_steps_on_the_sheet_are_those_of_the_masking():
 
 
 def test_many_sheets_and_the_last_seed():
-    assert len(Page(worksheet_page(0, MOST, key=True)).sections) == 2 * MOST == 400
+    assert len(Page(worksheet_page(0, MAX_SHEETS, key=True)).sections) == 2 * MAX_SHEETS == 400
     assert len(Page(worksheet_page(2**64 - 2, 2)).sections) == 2
 
 

@@ -33,7 +33,7 @@ def test_a_line_is_fitted():
 
 
 def test_the_rate_warms_up_and_falls():
-    rates = np.array([fitting.rate_at(step, 100, 0.5) for step in range(100)])
+    rates = np.array([fitting.learning_rate(step, 100, 0.5) for step in range(100)])
     assert rates.argmax() == 2 and rates[2] == pytest.approx(0.5, rel=0.01)
     assert (np.diff(rates[:3]) > 0).all() and (np.diff(rates[2:]) < 0).all()
     assert 0 < rates[-1] < 0.001
@@ -49,7 +49,7 @@ def test_each_step_has_its_rate_and_its_number(monkeypatch):
         return line(torch.ones(1, 1)).sum()
 
     fitting.fit(line, 5, loss_of, peak=0.2)
-    assert steps == [0, 1, 2, 3, 4] and seen == [fitting.rate_at(step, 5, 0.2) for step in range(5)]
+    assert steps == [0, 1, 2, 3, 4] and seen == [fitting.learning_rate(step, 5, 0.2) for step in range(5)]
 
 
 def test_matrices_decay_and_vectors_do_not():

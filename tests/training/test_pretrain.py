@@ -31,8 +31,8 @@ from bert_lab.training.pretrain import (
     held_out_masks,
     held_out_score,
     load_run,
+    logits_and_labels,
     next_piece,
-    predicted,
     pretrain,
     steps_of,
 )
@@ -162,9 +162,9 @@ def test_a_left_only_model_does_not_see_what_comes():
     changed = {**batch, "input_ids": batch["input_ids"].clone()}
     changed["input_ids"][0, 40:] = 99
     with torch.no_grad():
-        one, two = (predicted(model, b, True)[0] for b in (batch, changed))
+        one, two = (logits_and_labels(model, b, True)[0] for b in (batch, changed))
         assert torch.equal(one[:40], two[:40]) and not torch.equal(one[40:], two[40:])
-        one, two = (predicted(model, b, False)[0] for b in (batch, changed))
+        one, two = (logits_and_labels(model, b, False)[0] for b in (batch, changed))
         assert not torch.equal(one[:40], two[:40])
 
 
@@ -231,7 +231,7 @@ def test_a_run_learns_and_leaves_a_directory_that_others_load(unbroken):
 
 
 def test_the_history_has_means_since_the_last_entry(unbroken, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "ENTRIES", 4)
+    monkeypatch.setattr(module, "HISTORY_ENTRIES", 4)
     monkeypatch.setattr(module, "EVALUATIONS", 2)
     run = pretrain(PLAN, CORPUS, tmp_path / "run")
     assert [entry["step"] for entry in run.history] == [3, 6, 9, 12]

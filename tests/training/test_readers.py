@@ -1,4 +1,4 @@
-"""The ladder: the same blanks for every reader, and what each of them may see."""
+"""BERT and its baselines: the same blanks for each, and what each of them may see."""
 
 import json
 from pathlib import Path
@@ -15,12 +15,12 @@ from bert_lab.training.pretrain import held_out_masks
 from bert_lab.training.readers import (
     Blanks,
     Counts,
-    Rung,
+    ReaderScore,
     bert_guesses,
     blanks_of,
     count_guesses,
-    ladder,
     left_only_guesses,
+    score_readers,
     shipped_ladder,
 )
 from bert_lab.training.shipped import MANUAL_BERT, manual_bert
@@ -120,33 +120,35 @@ def test_rungs_count_hits():
     blanks = blanks_of(TEXT)
     some = blanks.answers.copy()
     some[:3] += 1
-    rungs = ladder(TEXT, MODEL, {"unigram": some})
+    rungs = score_readers(TEXT, MODEL, {"unigram": some})
     m = len(some)
-    assert rungs[0] == Rung("a blind guess", m / 4000, m) and rungs[0].accuracy == pytest.approx(1 / 4000)
-    assert rungs[1] == Rung("the most common piece", m - 3, m)
+    assert rungs[0] == ReaderScore("a blind guess", m / 4000, m) and rungs[0].accuracy == pytest.approx(
+        1 / 4000
+    )
+    assert rungs[1] == ReaderScore("the most common piece", m - 3, m)
     right = (bert_guesses(MODEL, blanks, TOK.mask_id) == blanks.answers).sum()
-    assert rungs[2] == Rung("this BERT", right, m) and len(rungs) == 3
+    assert rungs[2] == ReaderScore("this BERT", right, m) and len(rungs) == 3
 
 
 def test_a_ladder_needs_blanks_and_a_model_of_the_same_vocabulary():
     other = BertForMLM(BertConfig(50, 128, 32, 2, 1, 64))
     with pytest.raises(ValueError, match="model: expected one of 4000 pieces, got 50"):
-        ladder(TEXT, other, {})
+        score_readers(TEXT, other, {})
     with pytest.raises(ValueError, match="expected blanks in the held-out passages, got none"):
-        ladder(corpus([[10]], [[]]), MODEL, {})
+        score_readers(corpus([[10]], [[]]), MODEL, {})
 
 
 # The shipped model.
 
 
 @pytest.fixture(scope="module")
-def shipped() -> list[Rung]:
+def shipped() -> list[ReaderScore]:
     return shipped_ladder()
 
 
 def test_the_shipped_model_is_small_and_beats_the_others_by_five_points(shipped):
     assert sum(p.stat().st_size for p in MANUAL_BERT.iterdir()) <= 6_000_000
-    assert [rung.name for rung in shipped] == list(module.NAMES.values())
+    assert [rung.name for rung in shipped] == list(module.READERS.values())
     assert shipped[-1].accuracy > max(rung.accuracy for rung in shipped[:-1]) + 0.05
     assert all(rung.blanks == shipped[0].blanks > 5000 for rung in shipped)
 
@@ -162,7 +164,7 @@ def test_the_chapter_states_what_the_command_prints(shipped):
 
 def test_the_ladder_of_some_passages_is_that_of_the_first_ones():
     some = shipped_ladder(20)
-    assert 0 < some[0].blanks < 400 and [rung.name for rung in some] == list(module.NAMES.values())
+    assert 0 < some[0].blanks < 400 and [rung.name for rung in some] == list(module.READERS.values())
     assert some[3].accuracy > some[1].accuracy
 
 
@@ -182,7 +184,7 @@ def test_stored_guesses_are_those_that_the_command_makes(tmp_path, monkeypatch, 
     guesses = count_guesses(text, blanks) | {"left_only": left_only_guesses(MODEL, blanks)}
     monkeypatch.setattr(module, "STORED", tmp_path / "ladder.npz")
     monkeypatch.setattr(module, "manual_bert", lambda: (MODEL, TOK))
-    assert shipped_ladder() == ladder(text, MODEL, guesses)
+    assert shipped_ladder() == score_readers(text, MODEL, guesses)
     with pytest.raises(SystemExit, match="usage"):
         make_ladder.main([])
 

@@ -1,5 +1,5 @@
-// The attention lab: where a token looks, by layer and head, and what its output depends on.
-import { addStyle, COLORS, controlRow, element, labelled, labFrame, pushButton, redraws, sliderFor, svgElement, textFor } from "./look.mjs";
+// The attention lab: the attention of each token, by layer and head, and what its output depends on.
+import { addStyle, COLORS, controlRow, element, labelled, labFrame, pushButton, redraws, sliderFor, svgElement, textFor } from "./elements.mjs";
 
 const ROW = 30; // pixels of height that a token has
 const FEW_HEADS = 6, FEW_TOKENS = 24; // with more, a panel takes the lab's whole width
@@ -64,11 +64,11 @@ const ATTENTION_CSS = `
 `;
 
 /**
- * What there is to show: {tokens, layers, heads, level, moved}, or null when the text could not be read.
+ * The data to show: {tokens, layers, heads, level, moved}, or null if the text cannot be used.
  *
- * level(layer, head, i, j) is how much position i takes from j, moved(i, j) how far output i moves when token j changes;
- * both as 0 for what is exactly zero, else as 1 + hundredths. Padding is read by nobody, so that on a page, where the
- * values are stored without it, it adds zeros.
+ * level(layer, head, i, j) is the attention weight of position i on j, and moved(i, j) how far output i moves when token j
+ * changes. Both are 0 for exactly zero, else 1 + hundredths. The values on a page are stored without padding. Since no
+ * position attends to padding, it only adds zeros.
  */
 export function attentionValues(model) {
   let shown = model.get("shown"), padding = 0;
@@ -99,12 +99,12 @@ function storedAt(model) {
   return at;
 }
 
-/** A level as it is written: "0" is exactly zero, "0.00" only nearly so. */
+/** The text of a level: "0" is exactly zero, "0.00" is rounded. */
 export function levelText(level) {
   return level === 0 ? "0" : ((level - 1) / 100).toFixed(2);
 }
 
-/** Where the token looks most, in words. */
+/** The largest attention weights of the token, in words. */
 export function attentionSaid({ tokens, level }, layer, head, token) {
   const place = `layer ${layer}, head ${head}: position ${token}, ${tokens[token]},`;
   const seen = tokens.map((_, j) => [level(layer, head, token, j), j]).filter(([value]) => value > 0);
@@ -113,7 +113,7 @@ export function attentionSaid({ tokens, level }, layer, head, token) {
   return `${place} looks most at ${best.map(([value, j]) => `${tokens[j]} (${levelText(value)})`).join(", ")}.`;
 }
 
-/** What the matrix says, in words. */
+/** The influence matrix in words. */
 export function influenceSaid({ tokens, moved }, token) {
   const row = tokens.map((_, j) => moved(token, j));
   const zeros = tokens.map((_, i) => tokens.filter((_, j) => moved(i, j) === 0).length).reduce((a, b) => a + b);

@@ -11,7 +11,7 @@ const TWO_32 = 4294967296;
 export const IGNORE = -100; // the label of a position where nothing is predicted
 export const BERT_SPLIT = [0.8, 0.1, 0.1]; // of the picked positions: shown as [MASK], as a random token, as they are
 
-/** A wrong value, as opposed to a wrong type, which is a TypeError: the same two as in Python. */
+/** A wrong value, as in Python; a wrong type is a TypeError. */
 export class ValueError extends RangeError {
   get name() { return "ValueError"; }
 }
@@ -22,7 +22,7 @@ export function quoted(value) {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
-/** `value` as a BigInt of low..high-1: a BigInt, or a number that is a whole one and exact. */
+/** `value`, a BigInt or a safe integer, as a BigInt of low..high-1. */
 function asBigInt(value, name, low, high) {
   if (typeof value !== "bigint" && !(typeof value === "number" && Number.isInteger(value))) {
     throw new TypeError(`${name}: expected an integer, got ${quoted(value)}`);
@@ -37,7 +37,7 @@ function asBigInt(value, name, low, high) {
   return number;
 }
 
-/** `value` as a number that is a whole one of low..high-1. */
+/** `value` as an integer number of low..high-1. */
 function asInteger(value, name, low, high) {
   if (typeof value !== "number" || !Number.isInteger(value)) {
     throw new TypeError(`${name}: expected an integer, got ${quoted(value)}`);
@@ -126,7 +126,7 @@ export class PCG32 {
     return raw % n;
   }
 
-  /** A generator of its own that will make the same draws. */
+  /** A copy, which makes the same draws. */
   copy() {
     const twin = new PCG32(0n, this.inc >> 1n);
     twin.#high = this.#high;
@@ -144,7 +144,7 @@ function mix64(z) {
   return z ^ (z >> 31n);
 }
 
-/** The generator that masks example number `index` in an epoch, whoever asks for it and when. */
+/** The generator that masks example number `index` in an epoch. */
 export function exampleStream(seed, epoch, index) {
   const start = asBigInt(seed, "seed", 0n, 1n << 64n);
   const round = asBigInt(epoch, "epoch", 0n, 1n << 63n);
@@ -209,7 +209,7 @@ function checkFlags(flags, name, count) {
   }
 }
 
-/** Check what both maskings are given; {inputs, labels, hide}, where hide(t) picks position t and draws its action. */
+/** Check the arguments of both maskings: {inputs, labels, hide}; hide(t) picks position t and draws its action. */
 function startMasking(ids, special, maskId, vocab, p, rng, split) {
   asInteger(vocab, "vocab", 1, TWO_32);
   asInteger(maskId, "maskId", 0, vocab);
@@ -241,11 +241,11 @@ function startMasking(ids, special, maskId, vocab, p, rng, split) {
 }
 
 /**
- * Pick positions with probability p and hide what stands there: {inputs, labels}.
+ * Pick positions with probability p and hide their tokens: {inputs, labels}.
  *
- * ids and special are flat, in C order: a batch is its rows one behind the other. ids: integers, 0 <= id < vocab;
- * special: booleans or 0/1, as many. rng: a PCG32, or anything with uniform() and below(n); it moves on by exactly
- * the draws made, and not at all when an argument is refused. split: shares of [MASK], random and kept.
+ * ids and special are flat, in C order: a batch is its rows one after another. ids: integers, 0 <= id < vocab;
+ * special: booleans or 0/1, as many. rng: a PCG32, or anything with uniform() and below(n); it advances by exactly
+ * the draws made, and not at all if an argument is refused. split: shares of [MASK], random and kept.
  * inputs is what the model sees; labels hold the original id at picked positions and -100 elsewhere. Both are
  * Int32Array, or Float64Array where ids do not fit into that (vocab > 2^31); what comes in is never changed.
  */

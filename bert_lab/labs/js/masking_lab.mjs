@@ -1,13 +1,13 @@
-// The masking lab: turn the rate and the split, and see whether what comes out fits the exact shares.
+// The masking lab: change the rate and the split, and see whether the result fits the exact shares.
 
 import { IGNORE, PCG32, mlmMask } from "./engine.mjs";
-import { COLORS, FATES, controlRow, element, fatesOf, labFrame, menuFor, pushButton, redraws, sliderFor, svgElement, tickFor, tokenStrip } from "./look.mjs";
+import { COLORS, FATES, controlRow, element, fatesOf, labFrame, menuFor, pushButton, redraws, sliderFor, svgElement, tickFor, tokenStrip } from "./elements.mjs";
 import { chiSquare, countShown, exactShares, fixed, grouped, pickBand, pickPmf, power } from "./rates.mjs";
 
 const SHOWN = ["[MASK]", "another token", "the token itself"];
 const SDS = 4; // the bands: so many standard deviations to each side
 
-/** The split that a wrong recipe really follows when it is asked for `split`. */
+/** The split that a wrong recipe follows when it is asked for `split`. */
 export function sharesOfRecipe(name, [m, r, k]) {
   if (name === "80/2/18") return [m, (1 - m) * r, (1 - m) * (1 - r)];
   if (name === "90/1/9") return [m + r, k * r, k * (1 - r)];
@@ -17,7 +17,7 @@ export function sharesOfRecipe(name, [m, r, k]) {
 
 /**
  * Run the chosen code over the batches. state: {p, split, vocab, seed, batches, fresh, code, given}, where `given`
- * holds what never changes: {words, row, specials, mask, rows, sets, alpha, wrong}.
+ * has the constants: {words, row, specials, mask, rows, sets, alpha, wrong}.
  * Returns {width, ids, special, inputs, labels, counts, shares, test}; the arrays are flat, `width` to a row.
  */
 export function maskBatches({ p, split, vocab, seed, batches, fresh, code, given }) {
@@ -67,7 +67,7 @@ export function verdictOf(state, { width, ids, special, counts, shares, test }) 
   return said;
 }
 
-/** What happened to the tokens of one row: {tokens, fates, shown}. */
+/** The fates of the tokens of one row: {tokens, fates, shown}. */
 export function rowOf({ given }, { width, ids, special, inputs, labels }, row) {
   const [rowIds, rowSpecial, rowInputs, rowLabels] = [ids, special, inputs, labels].map((array) =>
     Array.from(array.subarray(row * width, (row + 1) * width)));
@@ -76,13 +76,13 @@ export function rowOf({ given }, { width, ids, special, inputs, labels }, row) {
   return { tokens: names(rowIds), fates, shown: names(rowInputs) };
 }
 
-/** The first row of the batch after the sets of masks: {row, said}, or null where there is no such batch. */
+/** The first row of the batch after the sets of masks: {row, said}, or null without such a batch. */
 export function rowAgain({ batches, fresh, given }) {
   if (batches <= given.sets) return null;
   return fresh ? { row: given.sets * given.rows, said: "drawn anew" } : { row: 0, said: "the masks of batch 1 again" };
 }
 
-/** Picks of each row, compared with the exact binomial: what the left picture shows, and says in `alt`. */
+/** Picks of each row, compared with the exact binomial: the data of the left picture, and its text `alt`. */
 export function picksReport({ p }, { width, labels, special }) {
   const rows = labels.length / width;
   let n = 0;
@@ -106,7 +106,7 @@ export function picksReport({ p }, { width, labels, special }) {
   return { n, bars, alt };
 }
 
-/** What the picks show, compared with the exact shares: the right picture, and what it says in `alt`. */
+/** What the picks show, compared with the exact shares: the data of the right picture, and its text `alt`. */
 export function sharesReport({ counts, shares }) {
   const picks = totalOf(counts);
   const bars = [..."MRK"].map((letter, i) => ({
@@ -300,7 +300,7 @@ export function renderMaskingLab({ model, el }) {
     const later = rowAgain(state);
     const repeated = later === null ? [] : [
       element("b", {}, `Batch ${given.sets + 1}, row 1`), `: ${later.said}`, drawn(later.row, false)];
-    // All at once, so that words and picture never disagree.
+    // Replaced together, so that words and picture always agree.
     strip.replaceChildren(element("b", {}, "Batch 1, row 1"), drawn(0, true));
     verdict.replaceChildren(element("ul", {}, ...said));
     charts.replaceChildren(...pictures);

@@ -1,11 +1,11 @@
 // The draw microscope: the masking of one sentence, one draw at a time.
 
 import { BERT_SPLIT, PCG32, ValueError, asProbability, mlmMask, sampleCategorical, quoted } from "./engine.mjs";
-import { CHOSEN, PENDING, controlRow, element, labFrame, marked, pushButton, redraws, sliderFor, textFor, tokenStrip } from "./look.mjs";
+import { CHOSEN, PENDING, controlRow, element, labFrame, marked, pushButton, redraws, sliderFor, textFor, tokenStrip } from "./elements.mjs";
 import { digitsOf, fixed, general } from "./rates.mjs";
 
 const SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-const MOST_LETTERS = 100; // a longer word is [UNK]
+const MAX_LETTERS = 100; // a longer word is [UNK]
 
 /**
  * The ids of a text of plain ASCII, [CLS] and [SEP] included: BERT's WordPiece without the part that only other
@@ -23,14 +23,14 @@ export function wordPieces(text, words) {
   return ids;
 }
 
-/** The pieces of one word: always the longest that the vocabulary has; one that cannot be made of them is [UNK]. */
+/** The pieces of one word: always the longest in the vocabulary. A word that has no such pieces is [UNK]. */
 function piecesOf(word, known) {
   const pieces = [];
   for (let start = 0; start < word.length;) {
     let end = word.length;
     const piece = () => (start ? "##" : "") + word.slice(start, end);
     while (end > start && !known.has(piece())) end -= 1;
-    if (end === start || word.length > MOST_LETTERS) return [known.get("[UNK]")];
+    if (end === start || word.length > MAX_LETTERS) return [known.get("[UNK]")];
     pieces.push(known.get(piece()));
     start = end;
   }
@@ -39,7 +39,7 @@ function piecesOf(word, known) {
 
 const hexOf = (raw) => `0x${raw.toString(16).padStart(8, "0")}`;
 
-/** Passes the draws of a PCG32 on and keeps them: [name, n, raw words, value]. */
+/** Returns the draws of a PCG32 and records them: [name, n, raw words, value]. */
 class RecordedDraws {
   constructor(rng) {
     this.rng = rng;
@@ -61,7 +61,7 @@ class RecordedDraws {
 }
 
 /**
- * Mask one row and say what each draw decides: {steps, fates, inputs, labels}.
+ * Mask one row and explain each draw: {steps, fates, inputs, labels}.
  *
  * A step is {position, token, kind, raws, value, says, fates, shown}: `says` is one sentence, `fates` and `shown` are
  * the row after it, and an id that is not drawn yet is null. name: id -> the token's text.
@@ -73,7 +73,7 @@ export function traceDraws(ids, special, maskId, vocab, p, rng, name) {
   const fates = [...start], shown = [...ids];
   ids.forEach((id, t) => {
     const recorder = new RecordedDraws(rng);
-    // Draws come position after position, so masking one position at a time is masking the row.
+    // Positions draw one after another, so the row can be masked one position at a time.
     const one = mlmMask([id], [special[t]], maskId, vocab, p, recorder);
     inputs.push(one.inputs[0]);
     labels.push(one.labels[0]);
@@ -115,7 +115,7 @@ function actionSays(u, token) {
   ][sampleCategorical(BERT_SPLIT, u)];
 }
 
-/** What is known of draw number `at` (0 is before the first): pairs of a name and a text where `backticks` mark code. */
+/** The facts of draw number `at` (0 is before the first): pairs of a name and a text where `backticks` mark code. */
 export function rowsAbout({ steps, inputs, labels }, at) {
   const rows = [["draw", `none yet, of ${steps.length}`]];
   if (at > 0) {
@@ -131,7 +131,7 @@ export function rowsAbout({ steps, inputs, labels }, at) {
   return rows;
 }
 
-/** The number written in a field: a BigInt where a whole one is wanted. */
+/** The number written in a field: a BigInt for an integer field. */
 export function numberIn(text, what, whole) {
   const written = String(text).trim();
   const fits = whole ? /^[+-]?\d+$/ : /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
@@ -139,7 +139,7 @@ export function numberIn(text, what, whole) {
   return whole ? BigInt(written.replace("+", "")) : Number(written);
 }
 
-/** The trace of what the fields hold, or null while Python has yet to split the text. */
+/** The trace for the values of the fields, or null until Python has split the text. */
 export function traceOf({ text, seed, p, row, words, alone }) {
   if (!text.trim()) throw new ValueError("sentence: expected at least one word, got an empty text");
   const ids = row.text === text ? row.ids : wordPieces(text, words);
@@ -179,7 +179,7 @@ export function renderMicroscope({ model, el }) {
 
   const draw = () => {
     for (const field of fields) field.show();
-    // When something cannot be used, nothing is shown that belongs to older values.
+    // After an error, show no results of earlier values.
     trace = null;
     table.replaceChildren();
     strip.replaceChildren();

@@ -1,13 +1,13 @@
 // Labs on a page of the book: no kernel, no network, and nothing leaves the browser.
 
-/** What a lab reads and sets, with the methods of anywidget's model; the values come from the page itself. */
+/** The state of a lab, with the methods of anywidget's model. The values come from the page itself. */
 export class PageModel {
   constructor(values) {
     this.values = { error: "", ...values };
     this.listeners = new Map();
   }
 
-  /** There is no kernel that could hear of a change. */
+  /** There is no kernel to send changes to. */
   get alone() { return true; }
 
   get(name) { return this.values[name]; }

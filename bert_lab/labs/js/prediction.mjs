@@ -1,5 +1,5 @@
 // A prediction: the question, its choices, and after the commit the truth with a sentence for each of them.
-import { addStyle, element, labFrame, marked, pushButton, redraws } from "./look.mjs";
+import { addStyle, element, labFrame, marked, pushButton, redraws } from "./elements.mjs";
 
 const PREDICTION_CSS = `
 .bl-lab .bl-choices { margin: 4px 0 8px; padding: 0; border: 0; }

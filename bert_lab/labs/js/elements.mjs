@@ -1,11 +1,11 @@
-// One look for the labs: a header line, rows of labelled controls, the result, an error line, and the token strip.
+// The shared elements of the labs: a header line, rows of labelled controls, the result, an error line, the token strip.
 
 export const COLORS = {
   black: "#000000", orange: "#E69F00", sky: "#56B4E9", green: "#009E73", yellow: "#F0E442",
   blue: "#0072B2", vermillion: "#D55E00", purple: "#CC79A7", grey: "#BBBBBB", white: "#FFFFFF",
 };
 
-// What can happen to a position: letter -> [color of its background, meaning in a few words].
+// The fates of a position: letter -> [color of its background, meaning in a few words].
 export const FATES = {
   "S": [COLORS.grey, "special: never picked"],
   "-": [COLORS.white, "not picked"],
@@ -21,8 +21,8 @@ const STRIP_FATES = {
   [CHOSEN]: [COLORS.white, "picked, what to show is drawn next"],
 };
 
-// Light, then dark: JupyterLab says which by an attribute of its body, a page of the book by one of its root, and
-// where neither speaks the system's own setting counts.
+// Light, then dark. JupyterLab sets an attribute of its body, and a page of the book one of its root. Without either,
+// the system's setting is used.
 const DARK_LOOK = `--bl-paper: #16191d; --bl-ink: #e8e8e8; --bl-quiet: #b4bac2; --bl-line: #5b636d; --bl-soft: #262b31;
   --bl-accent: #56B4E9; --bl-good: #4fd0a5; --bl-bad: #ff9a5c; --bl-button: #2c333b; color-scheme: dark;`;
 const LOOK_CSS = `
@@ -123,8 +123,8 @@ export function addStyle(id, css) {
 /** Put the shared style into the document, once, and keep plain keys from JupyterLab's shortcuts. */
 export function dressUp() {
   addStyle("bert-lab-look", LOOK_CSS);
-  // JupyterLab takes plain keys for itself while the focus is in an output, unless the focused element has this
-  // attribute; Shift+Enter and the like still reach it.
+  // JupyterLab handles plain keys itself while the focus is in an output, unless the focused element has this
+  // attribute. Shift+Enter and the like still work.
   if (!window.bertLabKeys) {
     window.bertLabKeys = true;
     window.addEventListener("keydown", (key) => {
@@ -172,7 +172,7 @@ export function labFrame(el, { model, title = model.get("header")[0], howTo = mo
 }
 
 /**
- * Draw now, and again after changes of the named values: once for all changes that come together.
+ * Draw now, and again after changes of the named values: once for all changes of one event.
  * Returns a function that ends it.
  */
 export function redraws(model, names, draw) {
@@ -197,7 +197,7 @@ export function pushButton(text, pressed, attributes = {}) {
   return element("button", { type: "button", click: pressed, ...attributes }, text);
 }
 
-// Several copies of this module can serve one page, so the ids of each begin with a word of its own.
+// A page can have several copies of this module, so the ids of each copy begin with another word.
 const ID_START = `bl-${Math.random().toString(36).slice(2)}`;
 let idCount = 0;
 
@@ -210,7 +210,7 @@ export function labelled(name, control, ...more) {
 }
 
 /**
- * A slider tied to a value of the model: {field, show}. It follows the pointer, and Python hears of it when it stays.
+ * A slider tied to a value of the model: {field, show}. It follows the pointer, and sends the final value to Python.
  * `max` may be a function; `say` writes the value as text; `show()` brings it to the model's value.
  */
 export function sliderFor(model, name, { label = name, min, max, step = 1, say = String }) {
@@ -245,8 +245,8 @@ export function tickFor(model, name, { label = name }) {
 }
 
 /**
- * A line of text, tied to a value of the model; it counts when Enter is pressed or the field is left.
- * `show()` leaves what the reader is typing alone until the model's value is another one.
+ * A line of text, tied to a value of the model. It is set when Enter is pressed or the field loses the focus.
+ * `show()` keeps what the reader is typing until the model's value changes.
  */
 export function textFor(model, name, { label = name, width = "12em", ...attributes }) {
   const input = element("input", {
@@ -263,8 +263,8 @@ export function textFor(model, name, { label = name, width = "12em", ...attribut
 }
 
 /**
- * A sentence as a row of boxes, colored and lettered by what masking did to each token; it wraps when it is long.
- * tokens, fates, shown: one text each a position; at: the position to frame; legend: whether to explain the letters.
+ * A sentence as a row of boxes, with a color and a letter for the fate of each token. A long row wraps.
+ * tokens, fates, shown: one text for each position; at: the position to frame; legend: whether to explain the letters.
  */
 export function tokenStrip(tokens, fates, shown = tokens, { at = null, legend = true } = {}) {
   const said = tokens.map((token, i) => {
@@ -287,7 +287,7 @@ function stripLegend() {
   return element("div", { class: "bl-legend" }, ...entries);
 }
 
-/** The letter of FATES for each position of one row, read off what masking returned. */
+/** The letter of FATES for each position of one row, from the results of masking. */
 export function fatesOf(ids, special, inputs, labels, maskId) {
   return ids.map((original, t) => {
     if (labels[t] === -100) return special[t] ? "S" : "-";

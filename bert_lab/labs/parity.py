@@ -1,8 +1,9 @@
-"""The parity ladder: our BERT beside another one, rung by rung, and the lab that puts faults into ours.
+"""The parity ladder: our BERT compared with another one, step by step, and a lab that puts faults into ours.
 
-Both models get the same weights and the same batch. What comes out of each linear layer and each norm is
-compared, then the logits, the loss and the gradient of every parameter; the first rung that differs tells
-where a fault sits. The other model is a `transformers.BertForMaskedLM`, or any model with its calls.
+Both models get the same weights and the same batch. The outputs of each linear layer and each norm are
+compared, then the logits, the loss and the gradient of every parameter. Each comparison is a rung. The first
+rung that differs shows where a fault is. The other model is a `transformers.BertForMaskedLM`, or any model
+with the same methods.
 """
 
 import contextlib
@@ -19,16 +20,16 @@ from bert_lab import figures
 from bert_lab.labs.base import Lab, bad, good
 from bert_lab.padding import BATCH, Unpadded
 
-LIMIT = 1e-5  # above the rounding of float32 in a model of this size, below what any fault leaves
+LIMIT = 1e-5  # above the rounding errors of float32 in a model of this size, below the effect of any fault
 
 
 @dataclasses.dataclass(frozen=True)
 class Climb:
     """The largest difference at each rung.
 
-    forward: what each linear layer and norm gives, in the order in which it is computed, then the logits and
-    the loss. gradients: of each parameter, under our names. A rung that ours does not have is infinitely far
-    away.
+    forward: of the output of each linear layer and norm, in the order of computation, then of the logits and
+    the loss. gradients: of the gradient of each parameter, under our names. A rung that our model does not
+    have is infinite.
     """
 
     forward: dict[str, float]
@@ -46,10 +47,10 @@ class Climb:
 
 
 def name_table(theirs: nn.Module, ours: nn.Module, load) -> dict[str, str]:
-    """Which of their parameters becomes which of ours, found out by loading.
+    """The name of our parameter for each of theirs, found by loading.
 
-    Each of theirs is filled with its own number, and `load(model, state_dict)` carries the numbers into a
-    copy of ours.
+    Each of their parameters is filled with its number. `load(model, state_dict)` copies the numbers into a
+    copy of our model.
     """
     marked = {
         name: torch.full_like(parameter, i) for i, (name, parameter) in enumerate(theirs.named_parameters())
@@ -61,7 +62,7 @@ def name_table(theirs: nn.Module, ours: nn.Module, load) -> dict[str, str]:
 
 
 def build(theirs: nn.Module, bert, config) -> nn.Module:
-    """The `BertForMLM` of `bert` with their weights, in eval mode. `bert`: bert_lab, or a mutant of it."""
+    """The `BertForMLM` of `bert` with their weights, in eval mode. bert: bert_lab, or a mutant of it."""
     ours = bert.BertForMLM(bert.BertConfig(**dataclasses.asdict(config)))
     bert.load_hf_bert(ours, theirs.state_dict())
     return ours.eval()
@@ -108,10 +109,10 @@ def climb(theirs: nn.Module, bert, config, batch: dict) -> Climb:
 
 @contextlib.contextmanager
 def _outputs(model: nn.Module, parts):
-    """Collects what these parts of the model give, by name, while it runs.
+    """A dict that collects the outputs of these parts of the model, by name, while the model runs.
 
-    A part that is not called by itself (our query, key and value are one matrix product) is applied to what
-    the module around it gets.
+    A part that is not called (our query, key and value are one matrix product) is applied to the input of its
+    parent module.
     """
     outputs, inputs, hooks = {}, {}, []
     for part in parts:
@@ -136,7 +137,7 @@ def _outputs(model: nn.Module, parts):
 
 
 def _distance(theirs: Tensor | None, ours: Tensor | None) -> float:
-    """The largest difference; infinite if it is no number, if one is missing, or if the shapes differ."""
+    """The largest difference; infinite if it is NaN, if one tensor is missing, or if the shapes differ."""
     if theirs is None or ours is None or theirs.shape != ours.shape:
         return math.inf
     size = float((theirs.detach() - ours.detach()).abs().max())
@@ -157,10 +158,10 @@ def _rung(part: str) -> str:
 class LadderLab(Lab):
     """Choose a fault, a batch and the weights; see the ladder and its first broken rung.
 
-    The first three arguments map a choice of a menu to what is chosen. faults: namespaces with the contract's
-    names, such as bert_lab and its mutants. batches: what `mlm_batch` returns. models: each a
+    The first three arguments are dicts whose keys are the choices of a menu. faults: namespaces with the
+    contract's names, such as bert_lab and its mutants. batches: results of `mlm_batch`. models: each a
     `transformers.BertForMaskedLM` in eval mode. config: a `BertConfig` of their sizes. `fault`, `batch` and
-    `weights` are what is chosen; `climbed` is the `Climb`, None after an error.
+    `weights` are the chosen keys. `climbed` is the `Climb`, None after an error.
     """
 
     def __init__(self, faults: dict, batches: dict, models: dict, config):
@@ -200,15 +201,15 @@ class LadderLab(Lab):
         return self.weights_menu.value
 
     def draw(self) -> None:
-        """Climb the ladder and draw it."""
+        """Compare the models and draw the ladder."""
         self.climbed, self.answer.value, self.figure.value = None, "", ""
         model, bert = self.models[self.weights], self.faults[self.fault]
         self.climbed = climb(model, bert, self.config, self.batches[self.batch])
         mark = bad("Broken") if self.climbed.first_broken else good("Whole")
-        self.answer.value = f'<div role="status">{mark}: {html.escape(self.said())}</div>'
+        self.answer.value = f'<div role="status">{mark}: {html.escape(self.summary())}</div>'
         self.figure.value = figures.html_image(figures.parity_ladder(self.climbed.rungs, limit=LIMIT))
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """The answer in a sentence."""
         if self.climbed is None:
             return "no answer"
@@ -219,17 +220,17 @@ class LadderLab(Lab):
         return f"the first rung that is not below {LIMIT:g} is {place}, {first}."
 
     def settings(self) -> str:
-        """What the menus say, in a line."""
+        """The values of the menus, in a line."""
         return f"fault: {self.fault}; batch: {self.batch}; weights: {self.weights}"
 
     def as_text(self) -> str:
         """The settings and the answer, as plain text."""
-        return f"Ladder lab. {self.settings()}\n{self.said()}"
+        return f"Ladder lab. {self.settings()}\n{self.summary()}"
 
     def as_html(self) -> str:
         """The settings and the answer, as HTML."""
         return (
             f"<p><b>Ladder lab</b>. {html.escape(self.settings())}."
             " <i>(Run this cell in JupyterLab to use it.)</i></p>"
-            f"<p>{html.escape(self.said())}</p>"
+            f"<p>{html.escape(self.summary())}</p>"
         )

@@ -11,29 +11,29 @@ import javascript
 import pytest
 import traitlets
 
-from bert_lab.labs import front
+from bert_lab.labs import js_lab
 
-MODULES = sorted(path.stem for path in front.JS.glob("*.mjs"))
-LABS = front.lab_modules()
+MODULES = sorted(path.stem for path in js_lab.JS.glob("*.mjs"))
+LABS = js_lab.lab_modules()
 
 
 # ---- the modules
 
 
 def fake(monkeypatch, **texts):
-    monkeypatch.setattr(front, "source", texts.__getitem__)
+    monkeypatch.setattr(js_lab, "source", texts.__getitem__)
 
 
 def test_the_labs_of_the_book_are_there():
     assert {"masking_lab", "microscope"} <= set(LABS)
-    assert {"engine", "look", "page", "rates"} <= set(MODULES) - set(LABS)
+    assert {"engine", "elements", "page", "rates"} <= set(MODULES) - set(LABS)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_imports_others_by_name_and_nothing_else(module):
-    text = front.source(module)
+    text = js_lab.source(module)
     lines = re.findall(r"^\s*(?:import|export .*from)\b.*$", text, re.MULTILINE)
-    assert len(lines) == len(front._IMPORT.findall(text)), 'expected: import { names } from "./other.mjs";'
+    assert len(lines) == len(js_lab._IMPORT.findall(text)), 'expected: import { names } from "./other.mjs";'
     assert all(" as " not in line for line in lines), "a renamed import would lose its name when joined"
     assert "import(" not in text and "require(" not in text
     assert not re.search(r"https?://(?!www\.w3\.org/)", text), "a page of the book asks no other host"
@@ -41,7 +41,7 @@ def test_a_module_imports_others_by_name_and_nothing_else(module):
 
 @pytest.mark.parametrize("lab", LABS)
 def test_a_lab_is_one_module_for_anywidget(lab):
-    text = front.esm(lab)
+    text = js_lab.esm(lab)
     assert text.endswith("};\n") and "\nexport default { render: render" in text
     assert len(re.findall(r"^export\b", text, re.MULTILINE)) == 1
     assert not re.search(r"^import\b", text, re.MULTILINE)
@@ -49,13 +49,13 @@ def test_a_lab_is_one_module_for_anywidget(lab):
 
 
 def test_the_page_script_holds_every_lab_once():
-    text = front.page_script()
+    text = js_lab.page_script()
     assert text.startswith("(() => {\n") and text.endswith("})();\n")
     assert not re.search(r"^(?:import|export)\b", text, re.MULTILINE)
     assert text.count("class PCG32") == 1 and text.count("function labFrame(") == 1
     (table,) = re.findall(r"^mountLabs\(\{ (.*?) \}", text, re.MULTILINE)
     assert [entry.split(": ")[0] for entry in table.split(", ")] == LABS
-    for name in front.SHARED:
+    for name in js_lab.SHARED:
         assert f'"{name}":' in text
 
 
@@ -68,13 +68,13 @@ def test_needed_modules_come_first_and_once(monkeypatch):
         right='import { base } from "./base.mjs";\nexport async function right() {}\n',
         base="export class base {}\nlet own = 1;\n",
     )  # fmt: skip
-    assert front._ordered(["top"]) == ["base", "left", "right", "top"]
+    assert js_lab._ordered(["top"]) == ["base", "left", "right", "top"]
     joined = (
         "class base {}\nlet own = 1;\n\nconst left = base;\n\n"
         "async function right() {}\n\nfunction renderTop() {}\n"
     )
-    assert front._joined(["top"]) == joined
-    assert front.esm.__wrapped__("top") == joined + "\nexport default { render: renderTop };\n"
+    assert js_lab._joined(["top"]) == joined
+    assert js_lab.esm.__wrapped__("top") == joined + "\nexport default { render: renderTop };\n"
 
 
 def test_a_circle_a_shared_name_and_a_missing_view_are_refused(monkeypatch):
@@ -86,29 +86,29 @@ def test_a_circle_a_shared_name_and_a_missing_view_are_refused(monkeypatch):
         two='import { same } from "./one.mjs";\nfunction same() {}\n',
     )
     with pytest.raises(ValueError, match="in a circle: a > b > a"):
-        front._joined(["a"])
+        js_lab._joined(["a"])
     with pytest.raises(ValueError, match=r"one.mjs and two.mjs both have a top-level same"):
-        front._joined(["two"])
+        js_lab._joined(["two"])
     with pytest.raises(ValueError, match=r"one.mjs: expected to export one function render..., got \[\]"):
-        front.esm.__wrapped__("one")
+        js_lab.esm.__wrapped__("one")
 
 
 def test_the_modules_are_installed_with_the_package():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     assert "labs/js/*.mjs" in project["tool"]["setuptools"]["package-data"]["bert_lab"]
-    assert all(path.suffix == ".mjs" for path in front.JS.iterdir())
+    assert all(path.suffix == ".mjs" for path in js_lab.JS.iterdir())
 
 
 def test_the_words_are_the_vocabulary():
-    assert front.words()[:5] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    assert len(front.words()) == len(set(front.words())) == 4000
+    assert js_lab.words()[:5] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    assert len(js_lab.words()) == len(set(js_lab.words())) == 4000
 
 
 @pytest.mark.skipif(
     javascript.NODE is None, reason="no Node on this machine: the scripts were not read by it"
 )
 def test_node_reads_what_is_joined(tmp_path):
-    scripts = {"page.cjs": front.page_script(), **{f"{lab}.mjs": front.esm(lab) for lab in LABS}}
+    scripts = {"page.cjs": js_lab.page_script(), **{f"{lab}.mjs": js_lab.esm(lab) for lab in LABS}}
     for name, text in scripts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         run = subprocess.run(
@@ -117,7 +117,7 @@ def test_node_reads_what_is_joined(tmp_path):
         assert run.returncode == 0, run.stderr
     # Each module by itself: what it imports is there, and nothing needs a page before a lab is shown.
     code = "for (const path of process.argv.slice(1)) await import(path);"
-    paths = [(front.JS / f"{module}.mjs").as_uri() for module in MODULES]
+    paths = [(js_lab.JS / f"{module}.mjs").as_uri() for module in MODULES]
     command = [javascript.NODE, "--input-type=module", "--eval", code, *paths]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -126,7 +126,7 @@ def test_node_reads_what_is_joined(tmp_path):
 # ---- the Python side
 
 
-class Doubler(front.FrontLab):
+class Doubler(js_lab.JsLab):
     """A lab of the smallest kind: twice a number and a word, and an error for numbers below zero."""
 
     module = "masking_lab"
@@ -259,11 +259,11 @@ def test_the_bundle_holds_the_widget_and_the_same_text_each_time():
 
 
 def test_the_view_is_sent_with_the_widget():
-    assert Doubler().get_state()["_esm"] == front.esm("masking_lab")
+    assert Doubler().get_state()["_esm"] == js_lab.esm("masking_lab")
 
 
 def test_a_lab_must_say_how_it_looks_without_a_view():
-    class Bare(front.FrontLab):
+    class Bare(js_lab.JsLab):
         module = "masking_lab"
 
     lab = Bare()

@@ -1,8 +1,8 @@
-"""Labs whose view is written once, as a JavaScript module, and shown in two places.
+"""Labs whose view is a JavaScript module, in Jupyter and on the pages of the book.
 
-In Jupyter the view is tied to Python: what the reader moves is set here, and what a cell sets moves there. On
-a page of the book the same module runs without a kernel, from the state that `as_html` puts beside the static
-picture. The modules lie in `js/`, import each other by name and need nothing else; this file joins them.
+In Jupyter the view is synchronized with Python in both directions. On a page of the book the same module runs
+without a kernel, from the state that `as_html` writes beside the static picture. The modules are in `js/`.
+They import each other by name and need nothing else. This file joins them into one script.
 """
 
 import contextlib
@@ -33,22 +33,22 @@ def source(module: str) -> str:
 
 @functools.cache
 def words() -> tuple[str, ...]:
-    """The book's vocabulary by id: too long for every lab's own state, so a page holds it once."""
+    """The book's vocabulary by id. A page holds it once, since it is too long for the state of each lab."""
     return tuple((ASSETS / "vocab.txt").read_text(encoding="utf-8").splitlines())
 
 
 @functools.cache
 def sentences() -> list[dict]:
-    """What the attention lab shows on a page, where there is no model: some sentences and their values."""
+    """The sentences and their values that the attention lab shows on a page, where there is no model."""
     return json.loads((ASSETS / "attention.json").read_text(encoding="utf-8"))
 
 
-# What the labs of a page find there and not in their own state: the name of a trait, and where it comes from.
+# The traits that all labs of a page share, instead of having them in their own state.
 SHARED = {"words": words, "sentences": sentences}
 
 
 def _ordered(modules: list[str]) -> list[str]:
-    """The modules and all that they import, each after what it needs."""
+    """The modules and all that they import, each after the modules that it imports."""
     done: list[str] = []
 
     def visit(module: str, above: tuple[str, ...]) -> None:
@@ -65,9 +65,9 @@ def _ordered(modules: list[str]) -> list[str]:
 
 
 def _joined(modules: list[str]) -> str:
-    """One text of these modules and all that they need, without imports and exports.
+    """The text of these modules and all that they import, without import and export statements.
 
-    ValueError if two of them have a top-level name in common: here the second would replace the first.
+    Raises ValueError if two of them have the same top-level name: the second would replace the first.
     """
     texts, homes = [], {}
     for module in _ordered(modules):
@@ -80,7 +80,7 @@ def _joined(modules: list[str]) -> str:
 
 
 def _renderer(module: str) -> str:
-    """The name of the function that shows a lab: ValueError unless its module exports one `render...`."""
+    """The name of the function `render...` of a lab. Raises ValueError unless its module exports just one."""
     found = _LAB.findall(source(module))
     if len(found) != 1:
         raise ValueError(f"{module}.mjs: expected to export one function render..., got {found}")
@@ -89,19 +89,19 @@ def _renderer(module: str) -> str:
 
 @functools.cache
 def esm(module: str) -> str:
-    """One ES module that shows this lab, in the form that anywidget takes."""
+    """One ES module that shows this lab, in the form that anywidget needs."""
     return f"{_joined([module])}\nexport default {{ render: {_renderer(module)} }};\n"
 
 
 def lab_modules() -> list[str]:
-    """The modules that show a lab, by name."""
+    """The names of the modules that show a lab."""
     paths = sorted(JS.glob("*.mjs"))
     return [path.stem for path in paths if _LAB.search(path.read_text(encoding="utf-8"))]
 
 
 @functools.cache
 def page_script() -> str:
-    """One classic script that makes all labs of a page live; unlike modules, it works from `file://`."""
+    """One classic script that runs all labs of a page. Unlike modules, it works from `file://`."""
     labs = lab_modules()
     table = ", ".join(f"{module}: {_renderer(module)}" for module in labs)
     shared = json.dumps({name: value() for name, value in SHARED.items()}, separators=(",", ":"))
@@ -110,7 +110,7 @@ def page_script() -> str:
 
 
 class Setting(traitlets.TraitType):
-    """A value that the view shows and moves; `check(lab, name, value)` returns it as kept, or raises."""
+    """A trait that the view shows and changes. `check(lab, name, value)` returns a valid value or raises."""
 
     def __init__(self, default, check):
         super().__init__(default)
@@ -120,14 +120,14 @@ class Setting(traitlets.TraitType):
         return self.check(obj, self.name, value)
 
 
-class FrontLab(anywidget.AnyWidget):
+class JsLab(anywidget.AnyWidget):
     """A lab whose view is the module `module` of `js/`.
 
-    A subclass names `module`, `title` and `how_to` (one line each, where `backticks` mark code), declares its
-    state as traits with `.tag(sync=True)`, computes what Python shall know in `draw()`, and calls
-    `watch(names)` for the traits that change it. `draw()` may raise: `error` shows it in the lab. `picture()`
-    is the lab as static HTML: the same on every machine, since a notebook stores it. `state()` is what the
-    view needs to start on a page: the synced traits, but for those that a page's labs share.
+    A subclass sets `module`, `title` and `how_to` (one line each, where `backticks` mark code). It declares
+    its state as traits with `.tag(sync=True)`, computes results in `draw()`, and calls `watch(names)` for the
+    traits that change them. `draw()` may raise: `error` shows the exception in the lab. `picture()` is the
+    lab as static HTML. A notebook stores it, so it must be the same on every machine. `state()` is the state
+    from which the view starts on a page: the synced traits, without those that the labs of a page share.
     """
 
     module = ""
@@ -143,11 +143,11 @@ class FrontLab(anywidget.AnyWidget):
         super().__init__(header=(self.title, self.how_to), **state)
 
     def watch(self, *names: str) -> None:
-        """Compute anew whenever one of these traits changes."""
+        """Recompute whenever one of these traits changes."""
         self.observe(self.refresh, names=list(names))
 
     def refresh(self, _change=None) -> None:
-        """Compute anew, once all changes made together are in; `error` says what went wrong."""
+        """Recompute, after all changes of a `together` block. `error` shows an exception."""
         if self._held:
             self._waiting = True
         else:
@@ -155,7 +155,7 @@ class FrontLab(anywidget.AnyWidget):
 
     @contextlib.contextmanager
     def together(self):
-        """Changes made inside the `with` block belong together: they lead to one `draw`."""
+        """All changes inside the `with` block lead to one `draw`."""
         self._held += 1
         try:
             yield
@@ -166,7 +166,7 @@ class FrontLab(anywidget.AnyWidget):
                 self.refresh()
 
     def guard(self, action) -> None:
-        """Run `action()`; an exception becomes the text of the error line, and success clears it."""
+        """Run `action()`. The error line shows an exception; without one it is cleared."""
         try:
             action()
         except Exception as problem:
@@ -175,7 +175,7 @@ class FrontLab(anywidget.AnyWidget):
             self.error = ""
 
     def set_state(self, sync_data) -> None:
-        """Take what the view sends, all of it at once; what cannot be used is an error, and moves back."""
+        """Set all traits that the view sends. A value that cannot be used is an error, and is reset."""
         try:
             with self.together():
                 super().set_state(sync_data)
@@ -184,41 +184,41 @@ class FrontLab(anywidget.AnyWidget):
             self.send_state()
 
     def draw(self) -> None:
-        """Compute from the state what Python shall know of it."""
+        """Compute the results from the state."""
 
     def state(self) -> dict:
-        """The state from which the view starts on a page: values that JSON has."""
+        """The state from which the view starts on a page, as values for JSON."""
         own = self.trait_names(sync=True)
         given = anywidget.AnyWidget.class_trait_names(sync=True)
         names = [name for name in own if name not in (*given, *SHARED, "error") and name[0] != "_"]
-        # As the live view gets it: a trait may have a form of its own for JSON.
+        # In the same form as for the live view: a trait may have its own form for JSON.
         forms = {name: self.trait_metadata(name, "to_json", _as_it_is) for name in sorted(names)}
         return {name: form(getattr(self, name), self) for name, form in forms.items()}
 
     def picture(self) -> str:
-        """What the lab shows now, as HTML without scripts or pictures."""
+        """The present state as HTML without scripts or pictures."""
         raise NotImplementedError
 
     def caption(self) -> str:
-        """HTML of the line above the static picture."""
+        """The line above the static picture, as HTML."""
         return f"<b>{inline_html(self.title)}</b>: {inline_html(self.how_to)}"
 
     def as_text(self) -> str:
-        """What the lab shows now, as plain text: the same on every machine."""
+        """The present state as plain text, the same on every machine."""
         return f"{inline_text(self.title)}: {inline_text(self.how_to)}"
 
     def as_html(self) -> str:
-        """The static picture under its caption, wrapped with the state that makes it live on a page."""
+        """The static picture under its caption, with the state from which the lab starts on a page."""
         note = " <i>(Run this cell in JupyterLab to use it.)</i>"
         return self.placed(f"<p>{self.caption()}{note}</p>{self.picture()}")
 
     def placed(self, inner: str) -> str:
-        """HTML of what stands where the lab will be, wrapped with the state that makes it live on a page."""
+        """Static HTML in the place of the lab, with the state from which the lab starts on a page."""
         state = _attribute(self.state())
         return f'<div class="bert-lab-static" data-lab="{self.module}" data-state=\'{state}\'>{inner}</div>'
 
     def _repr_mimebundle_(self, **kwargs):
-        # The widget where one can be shown; else its static picture, which a page of the book makes live.
+        # The widget where one can be shown; else the static picture, which a page of the book replaces.
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return {**data, "text/plain": self.as_text(), "text/html": self.as_html()}, metadata
 

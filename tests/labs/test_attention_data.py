@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from bert_lab import attention_maps, influence, manual_bert
-from bert_lab.labs import front
-from bert_lab.labs.attention_data import BOTH, CAUSAL, MOST, as_shown, levels, look
+from bert_lab.labs import js_lab
+from bert_lab.labs.attention_data import BOTH, CAUSAL, MAX_TOKENS, as_json, attention_data, levels
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,12 @@ def test_a_level_of_what_is_no_amount_is_refused(value):
 
 def test_what_is_shown_are_the_models_values_within_rounding(book):
     model, tok = book
-    looked = look(model, tok, "not bad", "at all", reads=CAUSAL, padding=2)
+    looked = attention_data(model, tok, "not bad", "at all", reads=CAUSAL, padding=2)
     ids, types = [[*tok.encode("not bad", "at all"), 0, 0]], [[0, 0, 0, 0, 1, 1, 1, 0, 0]]
     real, allowed = [[1] * 7 + [0] * 2], torch.ones(9, 9, dtype=torch.bool).tril()
     np.testing.assert_array_equal(looked.maps, attention_maps(model, ids, types, real, allowed=allowed)[:, 0])
     np.testing.assert_array_equal(looked.influence, influence(model, ids, types, real, allowed=allowed))
-    shown = json.loads(json.dumps(as_shown(looked)))
+    shown = json.loads(json.dumps(as_json(looked)))
     assert shown["tokens"] == tok.tokens(ids[0]) and (shown["layers"], shown["heads"]) == (4, 4)
     for level, value in ((maps_of(shown), looked.maps), (np.array(shown["influence"]), looked.influence)):
         assert level.shape == value.shape
@@ -53,18 +53,18 @@ def test_what_is_shown_are_the_models_values_within_rounding(book):
 
 
 def test_long_texts_are_cut_so_that_padding_has_room(book):
-    assert len(look(*book, "bad " * 60).tokens) == MOST
-    tokens = look(*book, "bad " * 60, padding=3).tokens
-    assert len(tokens) == MOST and tokens[-4:] == ["[SEP]", "[PAD]", "[PAD]", "[PAD]"]
+    assert len(attention_data(*book, "bad " * 60).tokens) == MAX_TOKENS
+    tokens = attention_data(*book, "bad " * 60, padding=3).tokens
+    assert len(tokens) == MAX_TOKENS and tokens[-4:] == ["[SEP]", "[PAD]", "[PAD]", "[PAD]"]
 
 
 def test_the_stored_sentences_are_what_the_shipped_model_gives(book):
-    stored = front.sentences()
+    stored = js_lab.sentences()
     assert [(entry["text"], entry["pair"]) for entry in stored] == list(make_attention.SENTENCES)
     assert len(stored) == 12 and ("not bad at all", "") in make_attention.SENTENCES
     for entry in stored:
         for reads in (BOTH, CAUSAL):
-            was, now = entry[reads], as_shown(look(*book, entry["text"], entry["pair"], reads=reads))
+            was, now = entry[reads], as_json(attention_data(*book, entry["text"], entry["pair"], reads=reads))
             assert {**was, "maps": 0, "influence": 0} == {**now, "maps": 0, "influence": 0}
             for a, b in (
                 (maps_of(was), maps_of(now)),
@@ -76,14 +76,14 @@ def test_the_stored_sentences_are_what_the_shipped_model_gives(book):
 
 def test_padding_adds_zeros_and_nothing_else(book):
     """The page computes it so."""
-    bare, padded = look(*book, "not bad at all"), look(*book, "not bad at all", padding=3)
+    bare, padded = attention_data(*book, "not bad at all"), attention_data(*book, "not bad at all", padding=3)
     for name in ("maps", "influence"):
         a, b = levels(getattr(bare, name)), levels(getattr(padded, name))
         assert abs(b[..., :6, :6] - a).max() <= 1 and not b[..., 6:, :].any() and not b[..., 6:].any()
 
 
 def test_the_asset_is_small_and_its_maker_writes_it(book, monkeypatch, tmp_path):
-    assert (front.ASSETS / "attention.json").stat().st_size < 100_000
+    assert (js_lab.ASSETS / "attention.json").stat().st_size < 100_000
     monkeypatch.setattr(make_attention, "manual_bert", lambda: book)
     monkeypatch.setattr(make_attention, "SENTENCES", make_attention.SENTENCES[:3])
     make_attention.main([str(tmp_path / "attention.json")])

@@ -11,8 +11,8 @@ from transformers import BertConfig as HFConfig
 from transformers import BertForMaskedLM
 
 import bert_lab
-from bert_lab.labs import ladder
-from bert_lab.labs.ladder import Climb, LadderLab, build, climb, name_table
+from bert_lab.labs import parity
+from bert_lab.labs.parity import Climb, LadderLab, build, climb, name_table
 from bert_lab.model import BertConfig, BertForMLM
 
 SIZES = BertConfig(vocab=40, max_len=12, d_model=16, n_heads=2, n_layers=2, d_ff=24)
@@ -142,14 +142,14 @@ def test_no_hook_stays_behind():
 
 def test_distances():
     one = torch.tensor([1.0, -2.0])
-    assert ladder._distance(one, torch.tensor([1.5, -1.0])) == 1.0
+    assert parity._distance(one, torch.tensor([1.5, -1.0])) == 1.0
     assert (
-        ladder._distance(one, one[:1])
-        == ladder._distance(one, None)
-        == ladder._distance(None, one)
+        parity._distance(one, one[:1])
+        == parity._distance(one, None)
+        == parity._distance(None, one)
         == math.inf
     )
-    assert ladder._distance(one, one * math.nan) == math.inf
+    assert parity._distance(one, one * math.nan) == math.inf
 
 
 def test_nan_is_no_success():
@@ -182,7 +182,7 @@ def test_what_the_lab_starts_with(lab):
 def test_the_labs_menus(lab):
     lab.fault_menu.value = "a <bias>"
     assert lab.climbed.first_broken == "layer 0 ff_out"
-    assert lab.said() == "the first rung that is not below 1e-05 is number 8 of 22, layer 0 ff_out."
+    assert lab.summary() == "the first rung that is not below 1e-05 is number 8 of 22, layer 0 ff_out."
     assert "Broken" in lab.answer.value and "rung 8, layer 0 ff_out" in lab.figure.value
     assert "a &lt;bias&gt;" in lab.as_html() and "number 8 of 22" in lab.as_html()
     padded = lab.climbed
@@ -200,7 +200,7 @@ def test_what_a_notebook_stores_has_no_sizes_and_no_picture(lab):
 
 
 def test_an_error_shows_inside_and_the_lab_goes_on(lab, monkeypatch):
-    monkeypatch.setattr(ladder, "climb", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(parity, "climb", lambda *arguments: 1 / 0)
     lab.batch_menu.value = "full"
     assert "ZeroDivisionError" in lab.error.value
     assert "no answer" in lab.as_text() and lab.figure.value == lab.answer.value == ""
