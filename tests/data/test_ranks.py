@@ -13,6 +13,7 @@ from two_ranks import ROWS, TOK, arguments, gradients, the_dataset, the_model
 
 from bert_lab.data.datasets import MLMCollator
 
+pytestmark = pytest.mark.slow
 Seen = list[tuple[list, dict[str, np.ndarray]]]
 
 

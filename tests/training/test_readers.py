@@ -144,6 +144,7 @@ def shipped() -> list[Rung]:
     return shipped_ladder()
 
 
+@pytest.mark.slow
 def test_the_shipped_model_is_small_and_beats_the_others_by_five_points(shipped):
     assert sum(p.stat().st_size for p in MANUAL_BERT.iterdir()) <= 6_000_000
     assert [rung.name for rung in shipped] == list(module.NAMES.values())
@@ -187,6 +188,7 @@ def test_stored_guesses_are_those_that_the_command_makes(tmp_path, monkeypatch, 
         make_ladder.main([])
 
 
+@pytest.mark.slow
 def test_the_count_models_are_recounted_where_the_manual_is_the_same():
     text = manual_corpus()
     with np.load(module.STORED) as stored:
