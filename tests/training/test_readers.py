@@ -152,6 +152,7 @@ def test_the_shipped_model_is_small_and_beats_the_others_by_five_points(shipped)
     assert all(rung.blanks == shipped[0].blanks > 5000 for rung in shipped)
 
 
+@pytest.mark.slow
 def test_the_chapter_states_what_the_command_prints(shipped):
     cells = json.loads((ROOT / "notebooks" / "08_train_your_own_bert.ipynb").read_text("utf-8"))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
