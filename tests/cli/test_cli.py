@@ -113,6 +113,7 @@ def test_a_split_that_is_no_numbers_shows_the_usage(capsys, split):
     assert f"--split: expected three shares such as 80/10/10, got '{split}'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_a_polite_kill_save_and_the_same_command_goes_on(letters, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "mine"
     options = ["--steps", 60, "--threads", 1, "--quiet", letters]

@@ -13,26 +13,32 @@ from two_ranks import ROWS, TOK, arguments, gradients, the_dataset, the_model
 
 from bert_lab.data.datasets import MLMCollator
 
+pytestmark = pytest.mark.slow
+Seen = list[tuple[list, dict[str, np.ndarray]]]
 
-def torchrun(folder: Path, what: str) -> list[tuple[list, dict[str, np.ndarray]]]:
-    """What each of two ranks saw and computed; a warning in them is an error."""
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory) -> dict[str, Seen]:
+    """What each of two ranks saw and computed, in a loop and in Trainer; a warning in them is an error."""
+    folder = tmp_path_factory.mktemp("ranks")
     tests = Path(__file__).parent
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    path = os.pathsep.join([str(tests.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    path = os.pathsep.join([str(tests.parents[1]), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "error"}
     run = subprocess.run(
-        [*command, str(tests / "two_ranks.py"), str(folder), what],
+        [*command, str(tests / "two_ranks.py"), str(folder)],
         env=environment,
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    ranks = []
-    for rank in range(2):
-        with np.load(folder / f"{rank}.npz") as arrays:
-            seen = json.loads((folder / f"{rank}.json").read_text(encoding="utf-8"))
-            ranks.append((seen, dict(arrays)))
-    return ranks
+    found = {"loop": [], "trainer": []}
+    for what, of_ranks in found.items():
+        for rank in range(2):
+            with np.load(folder / f"{what}{rank}.npz") as arrays:
+                seen = json.loads((folder / f"{what}{rank}.json").read_text(encoding="utf-8"))
+                of_ranks.append((seen, dict(arrays)))
+    return found
 
 
 def whole_gradient() -> np.ndarray:
@@ -47,14 +53,9 @@ def furthest(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max() / np.abs(b).max())
 
 
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory):
-    return torchrun(tmp_path_factory.mktemp("loop"), "loop")
-
-
 def test_two_ranks_give_the_masks_of_one_process(ranks):
     dataset = the_dataset()
-    for rank, (seen, _) in enumerate(ranks):
+    for rank, (seen, _) in enumerate(ranks["loop"]):
         sampler = DistributedSampler(dataset, 2, rank, seed=5)
         for epoch in range(2):
             sampler.set_epoch(epoch)
@@ -65,11 +66,12 @@ def test_two_ranks_give_the_masks_of_one_process(ranks):
             ]
             assert part == want
     for epoch in range(2):
-        got = sorted(i for seen, _ in ranks for e, i, *_ in seen if e == epoch)
+        got = sorted(i for seen, _ in ranks["loop"] for e, i, *_ in seen if e == epoch)
         assert got == list(range(len(ROWS))), "the ranks share the examples"
 
 
 def test_the_sum_over_all_ranks_divided_by_all_labels_is_the_gradient_of_one_process(ranks):
+    ranks = ranks["loop"]
     counts = [int(arrays["labels"]) for _, arrays in ranks]
     assert max(counts) > 1.5 * min(counts) > 0, "the ranks hold unequal numbers of labels"
     want = whole_gradient()
@@ -79,9 +81,8 @@ def test_the_sum_over_all_ranks_divided_by_all_labels_is_the_gradient_of_one_pro
         assert furthest(arrays["mean_of_means"], want) > 0.01, "the mean of the ranks' means is another one"
 
 
-def test_trainer_in_two_processes_masks_anew_and_weighs_all_labels_alike(tmp_path):
-    dataset, seen = the_dataset(), []
-    ranks = torchrun(tmp_path, "trainer")
+def test_trainer_in_two_processes_masks_anew_and_weighs_all_labels_alike(ranks):
+    dataset, seen, ranks = the_dataset(), [], ranks["trainer"]
     for epoch in range(2):
         dataset.set_epoch(epoch)
         want = sorted(item["input_ids"].tolist() for item in dataset)

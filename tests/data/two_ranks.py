@@ -1,6 +1,6 @@
 """Run by torchrun in two processes: what each rank saw and computed, for test_ranks.py to compare.
 
-python -m torch.distributed.run --standalone --nproc-per-node 2 tests/two_ranks.py FOLDER [trainer]
+python -m torch.distributed.run --standalone --nproc-per-node 2 tests/data/two_ranks.py FOLDER
 """
 
 import json
@@ -129,14 +129,14 @@ def trainer(folder: Path) -> tuple[list, dict[str, np.ndarray]]:
     return seen, found
 
 
-def main(folder: Path, what: str) -> None:
+def main(folder: Path) -> None:
     dist.init_process_group("gloo")
     rank = dist.get_rank()
-    seen, arrays = (masks(rank), steps(rank)) if what == "loop" else trainer(folder)
-    (folder / f"{rank}.json").write_text(json.dumps(seen), encoding="utf-8")
-    np.savez(folder / f"{rank}.npz", **arrays)
+    for what, (seen, arrays) in {"loop": (masks(rank), steps(rank)), "trainer": trainer(folder)}.items():
+        (folder / f"{what}{rank}.json").write_text(json.dumps(seen), encoding="utf-8")
+        np.savez(folder / f"{what}{rank}.npz", **arrays)
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]))

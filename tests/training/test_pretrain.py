@@ -293,6 +293,7 @@ def train(folder) -> None:
     pretrain(LONG, CORPUS, folder, save_seconds=0)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_ten_times_ends_with_the_weights_of_one_that_was_not(tmp_path):
     assert torch.get_num_threads() == 1
     pretrain(LONG, CORPUS, tmp_path / "whole")

@@ -146,6 +146,7 @@ def shipped() -> list[ReaderScore]:
     return shipped_ladder()
 
 
+@pytest.mark.slow
 def test_the_shipped_model_is_small_and_beats_the_others_by_five_points(shipped):
     assert sum(p.stat().st_size for p in MANUAL_BERT.iterdir()) <= 6_000_000
     assert [rung.name for rung in shipped] == list(module.READERS.values())
@@ -153,6 +154,7 @@ def test_the_shipped_model_is_small_and_beats_the_others_by_five_points(shipped)
     assert all(rung.blanks == shipped[0].blanks > 5000 for rung in shipped)
 
 
+@pytest.mark.slow
 def test_the_chapter_states_what_the_command_prints(shipped):
     cells = json.loads((ROOT / "notebooks" / "08_train_your_own_bert.ipynb").read_text("utf-8"))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
@@ -189,6 +191,7 @@ def test_stored_guesses_are_those_that_the_command_makes(tmp_path, monkeypatch, 
         make_ladder.main([])
 
 
+@pytest.mark.slow
 def test_the_count_models_are_recounted_where_the_manual_is_the_same():
     text = manual_corpus()
     with np.load(module.STORED) as stored:
