@@ -172,7 +172,7 @@ def test_a_large_influence_matrix_has_fewer_names_and_shades(n, height, named, z
     fig = figures.influence_matrix(np.zeros((n, n)), [str(i) for i in range(n)])
     ax = fig.axes[0]
     assert ticks(ax.xaxis) == ticks(ax.yaxis) == [(i, str(i)) for i in range(0, n, named)]
-    assert len(ax.texts) == zeros and ax.images[0].cmap.N == shades
+    assert len(ax.texts) == zeros and shades == ax.images[0].cmap.N
     assert {label.get_fontsize() for label in ax.get_yticklabels()} == {size}
     assert fig.get_figheight() == pytest.approx(height)
     plt.close(fig)
