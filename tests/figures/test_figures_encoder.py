@@ -88,6 +88,14 @@ def test_heads_stand_side_by_side():
     figures.png(fig)
 
 
+def test_the_scale_stands_close_to_a_small_map():
+    fig = figures.attention_map(WEIGHTS, WORDS)
+    fig.canvas.draw()
+    ax, bar = fig.axes
+    assert 0 < bar.get_position().x0 - ax.get_position().x1 < 0.05
+    figures.png(fig)
+
+
 def test_all_heads_share_one_scale():
     fig = figures.attention_map(np.stack([WEIGHTS, WEIGHTS / 4]), WORDS)
     assert [ax.images[0].get_clim() for ax in fig.axes[:2]] == [(0, 0.8), (0, 0.8)]
