@@ -121,6 +121,18 @@ def test_loop_and_twin_follow_the_specification(ids, p, seed, split):
     assert mask(ids, p, OneByOne(PCG32(seed)), split=split) == want
 
 
+def test_a_word_is_compared_with_p_and_the_split_exactly():
+    word, action, then = PCG32(42).block(3).tolist()
+    for half, picked in ((0.5, True), (0.0, False)):  # just above the word, and no more than it
+        _, labels = mlm_mask([5], [0], 3, 9, (word + half) / 2**32, PCG32(42))
+        assert (labels[0] == 5) == picked
+        first = (action + half) / 2**32
+        inputs, _ = mlm_mask([5], [0], 3, 9, 1.0, PCG32(42), split=(first, 1 - first, 0))
+        assert inputs[0] == (3 if picked else then % 9)
+        inputs, _ = mlm_mask([5], [0], 3, 9, 1.0, PCG32(42), split=(0, first, 1 - first))
+        assert inputs[0] == (then % 9 if picked else 5)
+
+
 # --- the twin
 
 

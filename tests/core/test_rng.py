@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from oracles import SlowPCG32, slow_categorical, slow_example_stream, slow_normals, slow_splitmix64
 
 from bert_lab import PCG32, ScriptedDraws, normal_init, sample_categorical
-from bert_lab.rng import _BLOCK, _mix64, example_stream
+from bert_lab.rng import _BLOCK, _mix64, epoch_order, example_stream
 
 seeds = st.integers(0, 2**64 - 1)
 streams = st.integers(0, 2**63 - 1)
@@ -90,6 +90,8 @@ def test_advance_far():
     rng.advance(10**15)
     rng.advance(2**64 - 10**15)  # the period is 2^64
     assert rng == PCG32(1)
+    rng.advance(-(2**64))
+    assert rng == PCG32(1)
 
 
 def test_copies_are_equal_and_independent():
@@ -153,6 +155,8 @@ def test_integers_are_required(value):
         (PCG32(0).below, -3),
         (PCG32(0).below, 2**32),
         (PCG32(0).block, -1),
+        (PCG32(0).advance, 2**64),
+        (PCG32(0).advance, -(2**64) - 1),
     ],
 )
 def test_out_of_range_is_refused_and_named(call, value):
@@ -221,6 +225,16 @@ def test_golden_vectors_of_example_streams():
 def test_example_streams_follow_the_specification(seed, epoch, index):
     rng, slow = example_stream(seed, epoch, index), slow_example_stream(seed, epoch, index)
     assert (rng.state, rng.inc) == (slow.state, slow.inc)
+
+
+def test_the_order_of_an_epoch_is_that_of_the_words_of_a_stream_that_masks_nothing():
+    n = 200_000
+    words = example_stream(3, 5, 2**62).block(n).tolist()
+    order = epoch_order(n, 3, 5)
+    assert len(set(words)) < n  # some are equal: those stay in their order, on every machine
+    assert order.dtype == np.int64 and order.tolist() == sorted(range(n), key=words.__getitem__)
+    with pytest.raises(ValueError, match="read-only"):
+        order[0] = 1
 
 
 def test_each_example_and_epoch_has_draws_of_its_own():

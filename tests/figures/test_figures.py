@@ -217,7 +217,11 @@ def test_shown_shares_letters_patterns_and_words():
 
 @pytest.mark.parametrize("sds", [4, 2])
 def test_the_report_is_both_side_by_side(sds):
-    fig = figures.masking_report(PICKS, 20, 0.15, COUNTS, SHARES, sds=sds)
+    fig = (
+        MADE["masking_report"]()
+        if sds == 4
+        else figures.masking_report(PICKS, 20, 0.15, COUNTS, SHARES, sds=2)
+    )
     left, right = fig.axes
     check_picks(left, PICKS, 20, 0.15, sds, range(12))
     check_shares(right, sds)
@@ -270,11 +274,12 @@ def test_power_curves_say_where_they_reach_the_target():
 
 def test_power_curves_for_another_target_and_more_recipes():
     power = np.linspace(0.1, 0.9, 30)
-    fig = figures.power_curves(np.arange(1, 31), dict.fromkeys("abcde", power), target=0.9, alpha=0.05)
+    fig = figures.power_curves(np.arange(1, 31), dict.fromkeys("abcde", power), target=3 * 0.3, alpha=0.05)
     (ax,) = fig.axes
     assert len({line[2:] for line in lines(ax)[:5]}) == 5 and len(ax.lines) == 6
+    assert len({line.get_color() for line in ax.lines[:5]}) == 5
     assert {line.get_markevery() for line in ax.lines[:5]} == {3}  # ten marks a curve
-    assert lines(ax)[5][1] == [0.9, 0.9] and texts(ax) == [" power 0.9"]
+    assert lines(ax)[5][1] == pytest.approx([0.9, 0.9]) and texts(ax) == [" power 0.9"]
     assert "false-alarm rate 0.05: a reaches 0.9 at 30 picks" in fig.alt
     plt.close(fig)
     fig = figures.power_curves([7, 8], {"a": [0.9, 0.99]})
@@ -449,9 +454,12 @@ def test_every_fate_has_its_box():
         (lambda: figures.p_value_histogram([float("nan")]), "from 0 to 1"),
         (lambda: figures.power_curves([1, 2], {}), "one to 5 recipes, got 0"),
         (lambda: figures.power_curves([1, 2], {"a": [0.5]}), r"'a'.*expected \(2,\) values"),
+        (lambda: figures.power_curves([1], dict.fromkeys("abcdef", (0.5,))), "one to 5 recipes, got 6"),
         (lambda: figures.batch_counts({}, 10), "one to four"),
+        (lambda: figures.batch_counts(dict.fromkeys("abcde", ((1,), 0.5)), 10), "one to four .*, got 5"),
         (lambda: figures.batch_counts({"a": ([11], 0.5)}, 10), "from 0 to 10"),
         (lambda: figures.row_joint({}, 10, 0.5), "one to four"),
+        (lambda: figures.row_joint(dict.fromkeys("abcde", (1,)), 10, 0.5), "one to four, got 5"),
         (lambda: figures.row_joint({"a": [11]}, 10, 0.5), "from 0 to 10"),
         (lambda: figures.token_strip(["a", "b"], "-"), "as many tokens, fates and shown, got 2, 1, 2"),
         (lambda: figures.token_strip(["a"], "-", ["a", "b"]), "got 1, 1, 2"),

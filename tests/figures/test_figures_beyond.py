@@ -105,6 +105,7 @@ def test_any_name_is_drawn_without_a_warning():
         ({"a: x": [0.5], "b: y": [0.5]}, "expected for 'b' the rows x, got others"),
         ({"x": []}, "scores['x']: expected numbers from 0 to 1, got []"),
         ({"x": [1.5]}, "got [1.5]"),
+        ({"x": [0.5, 1.5]}, "got [0.5, 1.5]"),
         ({"x": [-0.5]}, "got [-0.5]"),
         ({"x": [np.nan]}, "got [nan]"),
     ],

@@ -52,6 +52,18 @@ def test_the_darkest_square_is_the_largest_weight():
     figures.png(fig)
 
 
+def test_weights_of_any_type_and_four_heads():
+    fig = figures.attention_map(np.eye(2, dtype=bool), "ab")
+    assert texts_of(fig.axes[0]) == ["1.00", "0.00", "0.00", "1.00"]
+    figures.png(fig)
+    fig = figures.attention_map(uniform(8, 2), "t" * 8)
+    assert len(texts_of(fig.axes[0])) == 8 * 8 + 1  # the name of the head too
+    figures.png(fig)
+    fig = figures.attention_map(uniform(2, 3), "ab")
+    assert [texts_of(ax) for ax in fig.axes[:3]] == [["head 0"], ["head 1"], ["head 2"]]
+    figures.png(fig)
+
+
 def test_weights_on_dark_squares_are_white():
     fig = figures.attention_map([[0.71, 0.29], [0, 1]], "ab")
     inks = [text.get_color() for text in fig.axes[0].texts]
@@ -73,6 +85,14 @@ def test_heads_stand_side_by_side():
     assert [ax.get_xlabel() for ax in fig.axes] == ["looked at", "looked at", ""]
     assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
     assert "head 0: 'the' at 'cat' (0.5000)" in fig.alt and "head 1: 'the' at 'cat' (0.4000)" in fig.alt
+    figures.png(fig)
+
+
+def test_the_scale_stands_close_to_a_small_map():
+    fig = figures.attention_map(WEIGHTS, WORDS)
+    fig.canvas.draw()
+    ax, bar = fig.axes
+    assert 0 < bar.get_position().x0 - ax.get_position().x1 < 0.05
     figures.png(fig)
 
 
