@@ -4,6 +4,7 @@ import hashlib
 import random
 
 import javascript
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -79,7 +80,7 @@ def alt_of(lab: MaskingLab) -> str:
         fig = figures.picks_per_row(picks, n, lab.p)
     else:
         fig = figures.masking_report(picks, n, lab.p, lab.counts, lab.shares)
-    figures.plt.close(fig)
+    plt.close(fig)
     return fig.alt
 
 

@@ -95,5 +95,5 @@ def test_table_marks_code_and_escapes():
 def test_the_face_loads_on_first_use():
     assert set(labs.__all__) <= set(dir(labs))
     assert callable(labs.predict) and callable(labs.check) and callable(labs.worksheet)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match=r"No bert_lab\.labs attribute nothing"):
         _ = labs.nothing
