@@ -54,7 +54,7 @@ def test_a_reader_that_repeats_what_it_sees_is_right_where_the_word_is_in_view(m
         seen = torch.nn.functional.one_hot(batch["input_ids"][asked], TOK.vocab_size)
         return seen.float(), batch["labels"][asked]
 
-    monkeypatch.setattr(recipes, "predicted", repeats)
+    monkeypatch.setattr(recipes, "logits_and_labels", repeats)
     counts = recipes.score(None, CORPUS)
     (blanks,) = {result["blanks"] for result in counts.values()}
     assert [counts[view]["hits"] for view in recipes.VIEWS] == [0, blanks, 0]
@@ -142,5 +142,5 @@ def test_what_is_stored(name, module, names):
     assert list(found["counts"]) == list(names)
     for key, inside in names.items():
         assert check_counts(found["counts"][key], inside) >= 100
-    assert f"python -m {module.__name__}" in module.__doc__
+    assert f"`python tests/assets/{module.__name__}.py " in module.__doc__
     assert f"## {name}.json" in (ASSETS / "README.md").read_text(encoding="utf-8")
