@@ -154,8 +154,8 @@ def test_a_bert_becomes_a_modern_one_with_every_option_off():
 def test_a_layer_runs_on_full_rows_as_berts_does():
     bert = lively(BertForMLM(TINY)).double().eval()
     h = torch.linspace(-2, 2, 2 * 5 * TINY.d_model, dtype=torch.float64).view(2, 5, -1)
-    for allowed in (None, torch.ones(5, 5, dtype=torch.bool).tril()):
-        ours, berts = (model.encoder.layers[0](h, allowed) for model in (as_modern(bert), bert))
+    for mask in (None, torch.ones(5, 5, dtype=torch.bool).tril()):
+        ours, berts = (model.encoder.layers[0](h, mask) for model in (as_modern(bert), bert))
         torch.testing.assert_close(ours, berts, rtol=0, atol=1e-12)
 
 
