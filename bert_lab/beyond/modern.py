@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from ..checks import as_bool, as_index, as_real, check_config
 from ..hf.plan import SIZES, Fields, Names, load_into, short_name, wants_of
 from ..hf.weights import Problem
-from ..model import BertConfig, BertEncoder, BertForMLM, linear, table
+from ..model import BertConfig, BertEncoder, BertForMLM, BertLayer, linear, table
 from ..padding import TokenBatch, Unpadded
 from ..rng import PCG32
 
@@ -217,6 +217,8 @@ class ModernLayer(nn.Module):
         self.ff_out = linear(config.d_ff, config.d_model, rng)
         self.ff_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.drop = nn.Dropout(config.dropout)
+
+    forward = BertLayer.forward  # [B, T, d] -> [B, T, d], by `unpadded`
 
     def unpadded(self, h: Tensor, batch: Unpadded, at: Tensor | slice = slice(None)) -> Tensor:
         """[N, d] -> [M, d]: as in `BertLayer`"""

@@ -151,6 +151,14 @@ def test_a_bert_becomes_a_modern_one_with_every_option_off():
 # --- RoPE
 
 
+def test_a_layer_runs_on_full_rows_as_berts_does():
+    bert = lively(BertForMLM(TINY)).double().eval()
+    h = torch.linspace(-2, 2, 2 * 5 * TINY.d_model, dtype=torch.float64).view(2, 5, -1)
+    for mask in (None, torch.ones(5, 5, dtype=torch.bool).tril()):
+        ours, berts = (model.encoder.layers[0](h, mask) for model in (as_modern(bert), bert))
+        torch.testing.assert_close(ours, berts, rtol=0, atol=1e-12)
+
+
 def test_dot_products_of_turned_vectors_depend_on_the_distance_alone():
     generator = torch.Generator().manual_seed(3)
     q, k = torch.randn(2, 8, generator=generator, dtype=torch.float64)

@@ -148,11 +148,8 @@ def test_the_command(tmp_path, capsys, monkeypatch):
 
 
 def test_a_package_installed_without_the_book_says_what_to_do(tmp_path):
-    shutil.copytree(
-        Path(copying.__file__).parents[1],
-        tmp_path / "site" / "bert_lab",
-        ignore=shutil.ignore_patterns("assets"),
-    )
+    package, left_out = Path(copying.__file__).parents[1], shutil.ignore_patterns("assets")
+    shutil.copytree(package, tmp_path / "site" / "bert_lab", ignore=left_out)
     command = [sys.executable, "-P", "-m", "bert_lab", "copy", str(tmp_path / "mine")]
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)

@@ -142,5 +142,5 @@ def test_what_is_stored(name, module, names):
     assert list(found["counts"]) == list(names)
     for key, inside in names.items():
         assert check_counts(found["counts"][key], inside) >= 100
-    assert f"python tests/assets/{module.__name__}.py" in module.__doc__
+    assert f"`python tests/assets/{module.__name__}.py " in module.__doc__
     assert f"## {name}.json" in (ASSETS / "README.md").read_text(encoding="utf-8")

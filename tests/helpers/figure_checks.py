@@ -12,8 +12,8 @@ from PIL import Image
 from bert_lab import figures
 from bert_lab.figures.base import DPI
 
-# Mathematics, other scripts, combining and invisible characters, markup. Tests check the first five one by
-# one, and the last one, which is too long and is shortened.
+# Mathematics, other scripts, combining and invisible characters, markup. Tests look at the first five one by
+# one, and at the last, which is too long and is cut.
 HARD = [
     "$",
     "$x$",
@@ -36,7 +36,7 @@ HARD = [
 
 @pytest.fixture(autouse=True)
 def nothing_left_open():
-    """For each test of a module that imports this: warnings are errors, and every figure must be closed."""
+    """For each test of a module that has this name: a warning is an error, and every figure is closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -46,7 +46,7 @@ def nothing_left_open():
 
 
 def check_picture(fig) -> None:
-    """Draw and close `fig`: it must have alternative text, 900 pixels of width, and below 30,000 bytes."""
+    """Draw and close `fig`: it has words, and is a picture 900 pixels wide of less than 30,000 bytes."""
     assert isinstance(fig, figures.BookFigure), type(fig)
     assert len(fig.alt) > 30 and "\n" not in fig.alt, fig.alt
     size = tuple(round(inches * DPI) for inches in fig.get_size_inches())
