@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..checks import as_index
-from ..wordpiece import write_files
+from ..files import write_files
 
 ASSETS = Path(__file__).parents[1] / "assets"
 WIDTH = 92  # of a line of text

@@ -362,7 +362,7 @@ def test_a_full_disk_leaves_the_state_that_was_saved_before(unbroken, tmp_path, 
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("bert_lab.weightfiles.save_file", full)
+        patched.setattr("bert_lab.hf.weights.save_file", full)
         with pytest.raises(OSError, match="No space left"):
             pretrain(PLAN, CORPUS, tmp_path / "run", save_seconds=0)
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["training.safetensors"]
@@ -374,7 +374,7 @@ def test_a_full_disk_leaves_the_state_that_was_saved_before(unbroken, tmp_path, 
 def test_what_a_killed_save_left_is_cleared_away(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / ".training.safetensors-00.partial").write_bytes(b"half")
+    (folder / ".training.safetensors-00.partial").mkdir()
     pretrain(PLAN, CORPUS, folder)
     assert not list(folder.glob(".*"))
 
