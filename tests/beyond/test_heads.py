@@ -406,7 +406,7 @@ def test_a_config_that_is_written_is_read_by_both(kind):
     config = transformers.BertConfig.from_dict(written)
     theirs = getattr(transformers, written["architectures"][0])(config)
     assert theirs.num_labels == 5 and theirs.dropout.p == 0.25
-    keys = {want.key for want in hf_names(model).wants.values()}
+    keys = {want.key for want in hf_names(model).expected.values()}
     assert keys == dict(theirs.named_parameters()).keys()
 
 
