@@ -1,7 +1,8 @@
 """BERT checkpoints under Hugging Face's names: the table of names, loading and saving.
 
-What becomes of each key is told by `plans.plan`, for the loader and for the report. Hugging Face's BERT is
-made of `nn.Linear`, as ours is: no weight is transposed.
+What becomes of each key is told by `hf.plan`, for the loader and for the report. Hugging Face's BERT is made
+of `nn.Linear`, as ours is: no weight is transposed. The models on BERT's encoder use the same names and the
+same loader; each is a row of a table such as `ARCHITECTURES`.
 
 Source: the course text, section 2.4; Devlin et al. 2019.
 """
@@ -11,34 +12,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .checks import as_path
+from .files import write_files
+from .hf.config import SIZES, Fields
 from .hf.plan import (
-    SIZES,
-    CheckpointReport,
-    Directory,
-    Fields,
+    Expected,
     Names,
-    Want,
-    as_checkpoint_dir,
-    as_path,
     check_mapping,
     check_values,
     copy_into,
+    expected_by,
     load_into,
     plan,
-    read_directory,
     short_name,
     sizes_of,
     usable,
 )
-from .hf.weights import Problem, read_file, write_together
+from .hf.report import CheckpointReport, as_checkpoint_dir
+from .hf.weights import CONFIG, WEIGHTS, Directory, Problem, read_directory, read_file, weights_content
 from .model import BertConfig, BertEncoder, BertForMLM
 
 # ---- the table of names
@@ -64,174 +64,147 @@ _LAYER = {
 _HEAD = {
     "transform": "cls.predictions.transform.dense",
     "transform_norm": "cls.predictions.transform.LayerNorm",
+    "decoder_bias": "cls.predictions.bias",
 }
-_BIAS = "cls.predictions.bias"
 _DECODER_WEIGHT = "cls.predictions.decoder.weight"
 _DECODER_BIAS = "cls.predictions.decoder.bias"
 
 # Accepted and not used: the pooler, the next-sentence head, and two buffers of constants.
 _POSITION_IDS, _TYPE_IDS = "embeddings.position_ids", "embeddings.token_type_ids"
-_EXTRAS = {
-    "pooler.dense.weight": "the pooler",
-    "pooler.dense.bias": "the pooler",
-    "cls.seq_relationship.weight": "the next-sentence head",
-    "cls.seq_relationship.bias": "the next-sentence head",
-    _POSITION_IDS: "a buffer of 0, 1, 2, ...",
-    _TYPE_IDS: "a buffer of zeros",
-}
+_BUFFERS = {_POSITION_IDS: "a buffer of 0, 1, 2, ...", _TYPE_IDS: "a buffer of zeros"}
+POOLER = dict.fromkeys(("bert.pooler.dense.weight", "bert.pooler.dense.bias"), "the pooler")
+_NEXT_SENTENCE = dict.fromkeys(
+    ("cls.seq_relationship.weight", "cls.seq_relationship.bias"), "the next-sentence head"
+)
 
 # The config's sizes, ours to theirs.
 _SIZES = {**SIZES, "type_vocab": "type_vocab_size"}
 
 
-def _wants(vocab, max_len, type_vocab, d_model, d_ff, n_layers, *, head=True, dtype=torch.float32):
-    """{our name: Want} for every parameter, in the parameters' order; without the head, a bare encoder's."""
-    sizes = {"word": vocab, "position": max_len, "token_type": type_vocab}
-    parts = list(_EMBEDDINGS.items())
-    for i in range(n_layers):
-        parts += [(f"layers.{i}.{ours}", f"encoder.layer.{i}.{hf}") for ours, hf in _LAYER.items()]
-    if head:
-        parts = [(f"encoder.{ours}", hf) for ours, hf in parts] + list(_HEAD.items())
-    wants = {}
-    for ours, hf in parts:
-        last = ours.rsplit(".", 1)[-1]
-        rows = sizes.get(last, d_ff if last == "ff_in" else d_model)
-        columns = d_ff if last == "ff_out" else d_model
-        weight = (rows,) if last.endswith("norm") else (rows, columns)
-        wants[f"{ours}.weight"] = Want(f"{hf}.weight", weight, dtype)
-        if last not in sizes:
-            wants[f"{ours}.bias"] = Want(f"{hf}.bias", (rows,), dtype)
-    if head:
-        wants["decoder_bias"] = Want(_BIAS, (vocab,), dtype)
-    return wants
+def encoder_table(ours: str = "encoder.", theirs: str = "bert.") -> dict[str, str]:
+    """The names of BERT's encoder, ours to theirs, for `hf.plan.expected_by`: each with its prefix."""
+    table = {f"{ours}{name}": f"{theirs}{hf}" for name, hf in _EMBEDDINGS.items()}
+    return table | {
+        f"{ours}layers.{{}}.{name}": f"{theirs}encoder.layer.{{}}.{hf}" for name, hf in _LAYER.items()
+    }
 
 
-def _wants_of_config(config: BertConfig, **more) -> dict[str, Want]:
-    c = config
-    return _wants(c.vocab, c.max_len, c.type_vocab, c.d_model, c.d_ff, c.n_layers, **more)
+class BertNames(Names):
+    """How a model is written in checkpoints whose encoder is BERT's.
+
+    In a file the encoder's keys may lack the prefix, and norms may have gamma and beta.
+    """
+
+    def __init__(self, target, expected, extras: Mapping[str, str] | None = None, prefix: str = "bert."):
+        buffers = {prefix + name: meaning for name, meaning in _BUFFERS.items()}
+        super().__init__(target, expected, buffers | dict(extras or {}))
+        self.prefix = prefix
+
+    def canonical_name(self, key: str) -> str:
+        bare = key.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler."))
+        return self.current_spelling(self.prefix * bare + key)
+
+    def current_spelling(self, key: str) -> str:
+        key = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", key)
+        return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", key)
+
+    def note(self, key: str, value) -> str | None:
+        """A note where a buffer does not hold the constants that the model uses."""
+        name = next((name for name in _BUFFERS if key.endswith(name)), None)
+        if name is None:
+            return None
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+            value = torch.from_numpy(value.astype(np.float64))
+        if isinstance(value, Tensor) and not value.is_meta and not value.is_complex():
+            got = value.detach().cpu().double().flatten()
+            usual = torch.arange(len(got)) if name == _POSITION_IDS else torch.zeros(len(got))
+            if torch.equal(got, usual.double()):
+                return None
+        return (
+            f"{key} is not {_BUFFERS[name]}: it is not used, so the model may differ from the one it was of"
+        )
 
 
-def _wants_of_model(model) -> dict[str, Want]:
-    """What a model needs; TypeError for another kind of model, ValueError for one that was changed."""
+class _MLMNames(BertNames):
+    """How a `BertForMLM` is written, or a bare `BertEncoder`, in the checkpoint `sd`."""
+
+    def __init__(self, expected: Mapping[str, Expected], sd: Iterable):
+        self.head = "decoder_bias" in expected
+        target = "BertForMLM" if self.head else "BertEncoder"
+        super().__init__(target, expected, POOLER | _NEXT_SENTENCE)
+        self.has_prefix = any(isinstance(key, str) and key.startswith(self.prefix) for key in sd)
+        if self.head:
+            self.tied = {_DECODER_BIAS: "decoder_bias", _DECODER_WEIGHT: "encoder.word.weight"}
+            self.aliases = {_DECODER_BIAS}
+
+    def written(self, name: str) -> str:
+        return name if self.has_prefix else name.removeprefix(self.prefix)
+
+    def extra(self, name: str) -> str | None:
+        if not self.head and name.startswith("cls.predictions."):
+            return "the head of the masked language model"
+        return super().extra(name)
+
+    def hint(self, missing: set[str]) -> str | None:
+        if missing == {e.key for e in self.expected.values() if e.key.startswith("cls.")}:
+            return "the encoder is complete: load_hf_bert takes it for a bare BertEncoder"
+        return None
+
+
+# Stand-ins for sizes, all different, by which an axis of a parameter is told.
+_AXES = {2: "vocab", 3: "max_len", 5: "type_vocab", 7: "d_model", 11: "d_ff"}
+
+
+def _expected(sizes: Mapping[str, int | None], head: bool, dtype) -> dict[str, Expected]:
+    """What the parameters of a model of these sizes need, in their order; a size that is None is any."""
+    stand_ins = {name: size for size, name in _AXES.items()}
+    with torch.device("meta"):
+        config = BertConfig(**stand_ins, n_heads=1, n_layers=sizes["n_layers"])
+        model = (BertForMLM if head else BertEncoder)(config)
+    table = encoder_table() | _HEAD if head else encoder_table("")
+    return {
+        name: Expected(e.key, tuple(sizes[_AXES[axis]] for axis in e.shape), dtype)
+        for name, e in expected_by(model, table).items()
+    }
+
+
+def _names_of(model: BertForMLM | BertEncoder, sd: Iterable = ()) -> Names:
+    """How a model is written; TypeError for another kind of model, ValueError for one that was changed."""
     if not isinstance(model, (BertForMLM, BertEncoder)):
         raise TypeError(f"model: expected a BertForMLM or a BertEncoder, got {type(model).__name__}")
-    wants = _wants_of_config(model.config, head=isinstance(model, BertForMLM))
+    expected = _expected(vars(model.config), isinstance(model, BertForMLM), None)
     parameters = dict(model.named_parameters())  # one that has two names has but the first here
-    has = {name: tuple(p.shape) for name, p in parameters.items()}
-    needs = {name: want.shape for name, want in wants.items()}
-    if has != needs:
-        odd = sorted({name for name, _ in has.items() ^ needs.items()})
-        raise ValueError(f"model: its parameters are not those of its config: {', '.join(odd)}")
-    check_values(model)
-    return {name: replace(want, dtype=parameters[name].dtype) for name, want in wants.items()}
+    shapes = {name: tuple(p.shape) for name, p in parameters.items()}
+    differing = shapes.items() ^ {name: e.shape for name, e in expected.items()}.items()
+    if differing:
+        names = ", ".join(sorted({name for name, _ in differing}))
+        raise ValueError(f"model: its parameters are not those of its config: {names}")
+    return _MLMNames({name: replace(e, dtype=parameters[name].dtype) for name, e in expected.items()}, sd)
 
 
-def _wants_of_sd(sd: Mapping, *, head: bool, dtype) -> dict[str, Want]:
-    """What a complete checkpoint would hold, by what this one holds."""
-    shapes = {_today(key): sizes_of(value) or () for key, value in sd.items() if isinstance(key, str)}
+def _guessed_names(sd: Mapping, head: bool | None = None, dtype=torch.float32) -> Names:
+    """How the model is written that a state dict seems to be of, by the keys and sizes in it."""
+    if head is None:
+        head = any(isinstance(key, str) and key.startswith("cls.predictions.") for key in sd)
+    names = BertNames("", {})
+    shapes = {names.canonical_name(key): sizes_of(value) for key, value in sd.items() if isinstance(key, str)}
 
     def size(name: str, axis: int):
-        shape = shapes.get(name, ())
+        shape = shapes.get(f"bert.{name}") or ()
         return shape[axis] if axis < len(shape) else None
 
-    layers = {int(m[1]) for name in shapes if (m := re.match(r"encoder\.layer\.(0|[1-9][0-9]{0,5})\.", name))}
-    # A number far beyond the others is a stranger; it must not call for thousands of layers.
-    n_layers = max((i + 1 for i in layers if i < 2 * len(layers) + 1), default=1)
-    d_model = size("embeddings.word_embeddings.weight", 1) or size("embeddings.LayerNorm.weight", 0)
-    tables = [size(f"{_EMBEDDINGS[table]}.weight", 0) for table in ("word", "position", "token_type")]
-    d_ff = size("encoder.layer.0.intermediate.dense.weight", 0)
-    return _wants(*tables, d_model, d_ff, n_layers, head=head, dtype=dtype)
-
-
-def _today(key: str) -> str:
-    """A key as `BertModel` writes it today: without `bert.`, and norms with weight and bias."""
-    if re.match(r"bert\.(embeddings|encoder|pooler)\.", key):
-        key = key.removeprefix("bert.")
-    return _new_norm(key)
-
-
-def _new_norm(key: str) -> str:
-    return re.sub(
-        r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", key)
-    )
-
-
-def _names(wants: Mapping[str, Want], prefix: str = "") -> Names:
-    """How BERT is written in checkpoints: with the head where it is wanted, else as a bare encoder.
-
-    prefix: what the checkpoint at hand has in front of the encoder's names, so that a missing key is told as
-    it would be there.
-    """
-    head = "decoder_bias" in wants
-    missing_head = {want.hf for want in wants.values() if want.hf.startswith("cls.")}
-
-    def extra(name: str) -> str | None:
-        if not head and name.startswith("cls.predictions."):
-            return "the head of the masked language model"
-        return _EXTRAS.get(name)
-
-    def advice(missing: set[str]) -> str | None:
-        complete = "the encoder is complete: load_hf_bert takes it for a bare BertEncoder"
-        return complete if missing == missing_head else None
-
-    return Names(
-        target="BertForMLM" if head else "BertEncoder",
-        wants=wants,
-        today=_today,
-        respelled=_new_norm,
-        written=lambda hf: hf if hf.startswith("cls.") else prefix + hf,
-        repeats={_DECODER_BIAS: "decoder_bias", _DECODER_WEIGHT: "encoder.word.weight"} if head else {},
-        stands_in={_DECODER_BIAS} if head else (),
-        extras=extra,
-        odd=odd_constant,
-        advice=advice,
-    )
-
-
-def _names_for(sd: Mapping, wants: Mapping[str, Want]) -> Names:
-    prefixed = any(isinstance(key, str) and key.startswith("bert.") for key in sd)
-    return _names(wants, "bert." * prefixed)
-
-
-def encoder_table(ours: str = "encoder.", hf: str = "bert.") -> dict[str, str]:
-    """The names of BERT's encoder, ours to theirs, for `plans.wants_of`: each with its prefix."""
-    table = {f"{ours}{name}": f"{hf}{theirs}" for name, theirs in _EMBEDDINGS.items()}
-    layers = {
-        f"{ours}layers.{{}}.{name}": f"{hf}encoder.layer.{{}}.{theirs}" for name, theirs in _LAYER.items()
+    pattern = re.compile(r"bert\.encoder\.layer\.(0|[1-9][0-9]{0,5})\.")
+    layers = {int(found[1]) for name in shapes if (found := pattern.match(name))}
+    sizes = {
+        "vocab": size("embeddings.word_embeddings.weight", 0),
+        "max_len": size("embeddings.position_embeddings.weight", 0),
+        "type_vocab": size("embeddings.token_type_embeddings.weight", 0),
+        "d_model": size("embeddings.word_embeddings.weight", 1) or size("embeddings.LayerNorm.weight", 0),
+        "d_ff": size("encoder.layer.0.intermediate.dense.weight", 0),
+        # A number far beyond the others is a stray key; it must not call for thousands of layers.
+        "n_layers": max((i + 1 for i in layers if i < 2 * len(layers) + 1), default=1),
     }
-    return table | layers
-
-
-def relative_names(
-    target: str, wants: Mapping[str, Want], prefix: str = "bert.", extras: Mapping[str, str] | None = None
-) -> Names:
-    """How a model is written in checkpoints whose encoder is BERT's, with `prefix` before its names.
-
-    In a file the encoder's names may lack the prefix, and its norms may have gamma and beta. extras: further
-    keys that are known and not used, by their full names, and what they are.
-    """
-    known = {prefix + name: _EXTRAS[name] for name in (_POSITION_IDS, _TYPE_IDS)} | dict(extras or {})
-
-    def today(key: str) -> str:
-        bare = key.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler."))
-        return _new_norm(prefix * bare + key)
-
-    return Names(target, wants, today, _new_norm, extras=known.get, odd=odd_constant)
-
-
-def odd_constant(key: str, value) -> str | None:
-    """A note where one of the two buffers of constants does not hold the constants that the model uses."""
-    name = next((name for name in (_POSITION_IDS, _TYPE_IDS) if key.endswith(name)), None)
-    if name is None:
-        return None
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
-        value = torch.from_numpy(value.astype(np.float64))
-    if isinstance(value, Tensor) and not value.is_meta and not value.is_complex():
-        got = value.detach().cpu().double().flatten()
-        usual = torch.arange(len(got)) if name == _POSITION_IDS else torch.zeros(len(got))
-        if torch.equal(got, usual.double()):
-            return None
-    return f"{key} is not {_EXTRAS[name]}: it is not used, so the model may differ from the one it was of"
+    return _MLMNames(_expected(sizes, head, dtype), sd)
 
 
 # ---- state dicts
@@ -253,7 +226,7 @@ def hf_bert_encoder_sd(sd: Mapping) -> dict[str, Tensor]:
     Source: the course text, section 2.4.
     """
     check_mapping(sd)
-    report = plan(sd, _names_for(sd, _wants_of_sd(sd, head=False, dtype=None)))
+    report = plan(sd, _guessed_names(sd, head=False, dtype=None))
     report.check()
     return dict(report.values)
 
@@ -278,9 +251,8 @@ def load_hf_bert(model: BertForMLM | BertEncoder, sd: Mapping) -> None:
 
     Source: the course text, section 2.4.
     """
-    wants = _wants_of_model(model)
-    check_mapping(sd)
-    load_into(model, sd, _names_for(sd, wants))
+    names = _names_of(model, sd if isinstance(sd, Mapping) else ())
+    load_into(model, sd, names)
 
 
 def checkpoint_report(
@@ -297,33 +269,48 @@ def checkpoint_report(
     Raises:
         TypeError: source or model is of another type. FileNotFoundError: there is nothing at that path.
     """
-    wants = None if model is None else _wants_of_model(model)
+    if model is not None:
+        _names_of(model)
+        check_values(model)
+
+    def names(sd: Mapping) -> Names:
+        return _guessed_names(sd) if model is None else _names_of(model, sd)
+
     if isinstance(source, Mapping):
-        return plan(source, _names_for(source, wants or _guess(source)))
+        return plan(source, names(source))
     if not isinstance(source, (str, bytes, os.PathLike)):
         kind = type(source).__name__
         raise TypeError(f"source: expected a mapping from names to tensors, or a path, got {kind}")
-    path = as_path(source, "source")
+    path, row = as_path(source, "source"), _BERT if model is None or isinstance(model, BertForMLM) else _BARE
     if path.is_dir():
-        return _report_of(read_directory(path), None, wants)
+        return _report(read_directory(path), row, model=model)[0]
     if not path.exists():
         raise FileNotFoundError(f"source: expected a directory or a safetensors file, but there is no {path}")
     sd, problem = read_file(path)
     if problem:
-        return CheckpointReport(_target(wants), problems=(problem,), files=(path.name,), path=str(path))
-    return plan(sd, _names_for(sd, wants or _guess(sd)), files=(path.name,), path=str(path))
-
-
-def _guess(sd: Mapping) -> dict[str, Want]:
-    head = any(isinstance(key, str) and key.startswith("cls.predictions.") for key in sd)
-    return _wants_of_sd(sd, head=head, dtype=torch.float32)
-
-
-def _target(wants: Mapping | None, head: bool = True) -> str:
-    return "BertForMLM" if (head if wants is None else "decoder_bias" in wants) else "BertEncoder"
+        return CheckpointReport(row.make.__name__, problems=(problem,), files=(path.name,), path=str(path))
+    return plan(sd, names(sd), files=(path.name,), path=str(path))
 
 
 # ---- directories: reading
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model that the loader knows: a row of a table whose keys are the names of `transformers`.
+
+    model_type: the family, as config.json names it. make: the class. read: (content of a config.json,
+    dropout or None) to the arguments of `make`, the config first, and what is wrong. write: (model,
+    architecture) to the content of a config.json. names: (model, state dict) to how it is written. guess: a
+    state dict to names, where the config cannot be used; None where there is no such guess.
+    """
+
+    model_type: str
+    make: Callable[..., nn.Module]
+    read: Callable[[Mapping, float | None], tuple[tuple, list[Problem]]]
+    write: Callable[[nn.Module, str], dict]
+    names: Callable[[nn.Module, Mapping], Names]
+    guess: Callable[[Mapping], Names] | None = None
 
 
 def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertForMLM:
@@ -342,47 +329,42 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
             not what its name says, with the likely cause; a config of another model; keys as in
             `load_hf_bert`. A FileNotFoundError too where the directory or a file is absent.
     """
-    return bert_of(read_directory(as_checkpoint_dir(dir)), dropout)
+    return load_model(read_directory(as_checkpoint_dir(dir)), _BERT, dropout)
 
 
-def bert_of(found: Directory, dropout: float | None = None, *, head: bool = True) -> BertForMLM | BertEncoder:
-    """What `load_bert` returns, of a directory that was read; without the head, the bare encoder."""
-    report = _report_of(found, dropout, None, head=head)
-    report.check()
-    with torch.device("meta"):  # without first values, which would only be overwritten
-        model = (BertForMLM if head else BertEncoder)(report.config)
-    return filled(model, report)
+def load_model(found: Directory, row: Architecture, dropout: float | None = None) -> nn.Module:
+    """The model of a directory that was read, in float32 and in eval mode.
 
-
-def filled(model: nn.Module, report: CheckpointReport):
-    """A model that was made on the meta device, with the report's values: float32 and in eval mode."""
-    model.to_empty(device="cpu").float()
+    It is for `load_bert` and `beyond.zoo.load`: a warning names the line that calls one of these.
+    """
+    report, model = _report(found, row, dropout)
+    report.check(depth=4)
+    model.to_empty(device="cpu")
     copy_into(model, report.values)
     return model.eval()
 
 
-def _report_of(
-    found: Directory, dropout: float | None, wants: Mapping[str, Want] | None, *, head: bool = True
-) -> CheckpointReport:
-    """What loading a directory would do; where nothing is wanted yet, into a model of its config's sizes."""
-    config, problems = (None, []) if found.config is None else config_from_hf(found.config, dropout)
+def _report(
+    found: Directory, row: Architecture, dropout: float | None = None, model: nn.Module | None = None
+) -> tuple[CheckpointReport, nn.Module | None]:
+    """What loading a directory would do, and the model, without values: a new one where none is given."""
+    arguments, problems = ((), []) if found.config is None else row.read(found.config, dropout)
+    config = arguments[0] if arguments and not problems else None
     problems = [*problems, *found.problems]
+    target = row.make.__name__
     if not found.whole:  # with a file less, every key in it would be called missing
-        return CheckpointReport(_target(wants, head), problems=tuple(problems), **found.about)
+        return CheckpointReport(target, problems=tuple(problems), **found.about), None
     if config and config.n_layers > len(found.sd):
-        problems.append(too_many_layers(config, found))
+        text = f"expected at most {len(found.sd)}, the number of keys in the weights, got {config.n_layers}"
+        problems.append(Problem("config", "num_hidden_layers", text))
         config = None
-    if wants is None and config:
-        wants = _wants_of_config(config, head=head)
-    elif wants is None:
-        wants = _wants_of_sd(found.sd, head=head, dtype=torch.float32)
-    return plan(found.sd, _names_for(found.sd, wants), problems=problems, config=config, **found.about)
-
-
-def too_many_layers(config, found: Directory) -> Problem:
-    """What is said of a config that asks for more layers than the weights have keys."""
-    text = f"expected at most {len(found.sd)}, the number of keys in the weights, got {config.n_layers}"
-    return Problem("config", "num_hidden_layers", text)
+    if model is None and config:
+        with torch.device("meta"):  # without first values, which would only be overwritten
+            model = row.make(*arguments).float()
+    if model is None and not row.guess:
+        return CheckpointReport(target, problems=tuple(problems), **found.about), None
+    names = row.guess(found.sd) if model is None else row.names(model, found.sd)
+    return plan(found.sd, names, problems=problems, config=config, **found.about), model
 
 
 def config_from_hf(
@@ -407,6 +389,11 @@ def config_from_hf(
         dropout = _one_dropout(fields)
     problems = fields.problems
     return (None if problems else BertConfig(**sizes, dropout=dropout, ln_eps=ln_eps)), problems
+
+
+def _read_config(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]]:
+    config, problems = config_from_hf(content, dropout)
+    return (config,), problems
 
 
 def _one_dropout(fields: Fields) -> float | None:
@@ -443,8 +430,9 @@ def save_bert(model: BertForMLM, dir: str | os.PathLike) -> None:
     """Write a model as a directory that `load_bert` and `transformers.BertForMaskedLM` load.
 
     Writes config.json and model.safetensors, with the values bit for bit and the decoder's weight left out,
-    since it is the word table. Other files in the directory stay. A save that is cut off, at any moment,
-    leaves the old directory whole; a hidden one whose name ends in ".partial" may be left too and can go.
+    since it is the word table. Other files in the directory stay. A save that is cut off leaves the old
+    checkpoint or the new one, or, where the config changes, for a moment a directory without config.json,
+    which is refused. A hidden directory in it whose name ends in ".partial" may be left and can be deleted.
 
     Args:
         model: a `BertForMLM` of float16, bfloat16, float32 or float64.
@@ -459,28 +447,29 @@ def save_bert(model: BertForMLM, dir: str | os.PathLike) -> None:
     """
     if not isinstance(model, BertForMLM):
         raise TypeError(f"model: expected a BertForMLM, got {type(model).__name__}")
-    wants = _wants_of_model(model)
-    keys = {
-        ours: want.hf if want.hf.startswith("cls.") else f"bert.{want.hf}" for ours, want in wants.items()
-    }
-    write_model(as_path(dir, "dir"), model, keys, hf_config(model, "BertForMaskedLM"))
+    write_model(as_path(dir, "dir"), model, _names_of(model), hf_config(model, "BertForMaskedLM"))
 
 
-def write_model(path: Path, model: nn.Module, keys: Mapping[str, str], config: Mapping) -> None:
+def write_model(path: Path, model: nn.Module, names: Names, config: Mapping) -> None:
     """Write config.json and the weights, each parameter of ours under its key: both files, or none.
 
     ValueError where the path is a file or a weight cannot be loaded again; OSError where it cannot be
     written.
     """
+    check_values(model)
     folder = Path(os.path.realpath(path))
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"dir: expected a directory, got a file, {folder}")
-    parameters = dict(model.named_parameters())
+    parameters, keys = dict(model.named_parameters()), {n: e.key for n, e in names.expected.items()}
     # Copies, whole and in order: parameters may be views, and the file holds no two that share memory.
-    tensors = {hf: parameters[ours].detach().cpu().contiguous().clone() for ours, hf in keys.items()}
-    problems = [p for hf, t in tensors.items() if (p := usable(hf, t, Want(hf, tuple(t.shape), None))[1])]
+    tensors = {key: parameters[name].detach().cpu().contiguous().clone() for name, key in keys.items()}
+    expected = {key: Expected(key, tuple(tensor.shape), None) for key, tensor in tensors.items()}
+    problems = [p for key, tensor in tensors.items() if (p := usable(key, tensor, expected[key])[1])]
     CheckpointReport(type(model).__name__, problems=tuple(problems)).check()
-    write_together(folder, json.dumps(config, indent=2) + "\n", tensors)
+    weights = weights_content(tensors, {"format": "pt"}, f"{folder}: the weights")
+    # The config goes first and comes last: weights of one model never stand beside the config of another,
+    # which a load may not notice, since the number of heads shows in no shape.
+    write_files(folder, {WEIGHTS: weights, CONFIG: json.dumps(config, indent=2) + "\n"}, guard=CONFIG)
 
 
 def hf_config(model: nn.Module, architecture: str, model_type: str = "bert") -> dict:
@@ -503,3 +492,10 @@ def hf_config(model: nn.Module, architecture: str, model_type: str = "bert") -> 
         "pad_token_id": None,
         "dtype": short_name(model.encoder.word.weight.dtype),
     }
+
+
+_BERT = Architecture(
+    "bert", BertForMLM, _read_config, hf_config, _names_of, partial(_guessed_names, head=True)
+)
+_BARE = replace(_BERT, make=BertEncoder, guess=partial(_guessed_names, head=False))
+ARCHITECTURES = {"BertForMaskedLM": _BERT, "BertForPreTraining": _BERT, "BertModel": _BARE}

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -211,3 +213,14 @@ def check_config(config, kind: type) -> None:
     if not isinstance(config, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise TypeError(f"config: expected {article} {kind.__name__}, got {type(config).__name__}")
+
+
+def as_path(value, name: str) -> Path:
+    """A path; TypeError or ValueError, with the name, for what is none."""
+    try:
+        text = os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a path, got {type(value).__name__}") from None
+    if not text:
+        raise ValueError(f"{name}: expected a path, got an empty string")
+    return Path(text)

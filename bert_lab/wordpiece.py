@@ -5,11 +5,9 @@ there: errors that name the fault of a vocabulary, a directory that is read with
 with, and one place that knows the five special tokens.
 """
 
-import contextlib
 import functools
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
@@ -25,21 +23,16 @@ from tokenizers import (
     trainers,
 )
 
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-# A longer word becomes [UNK]. It is counted after splitting at spaces, punctuation and CJK characters.
-MAX_WORD_CHARS = 100
-
-# How `tokenizer_config.json` and the normalizer of `tokenizer.json` name our three settings.
-_CONFIG_NAMES = {
-    "lowercase": "do_lower_case",
-    "strip_accents": "strip_accents",
-    "split_cjk": "tokenize_chinese_chars",
-}
-_NORMALIZER_NAMES = {
-    "lowercase": "lowercase",
-    "strip_accents": "strip_accents",
-    "split_cjk": "handle_chinese_chars",
-}
+from .files import write_files
+from .hf.tokenizer_files import (
+    CONFIG_NAMES,
+    MAX_WORD_CHARS,
+    SPECIAL_TOKENS,
+    describe,
+    naming,
+    read_tokenizer,
+    read_vocab_txt,
+)
 
 
 class WordPieceTokenizer:
@@ -91,7 +84,9 @@ class WordPieceTokenizer:
         file.
         """
         _check_flag("lowercase", lowercase)
-        return cls._read_vocab_txt(Path(path), lowercase=lowercase)
+        pieces = read_vocab_txt(Path(path))
+        with naming(path):
+            return cls(pieces, lowercase)
 
     @classmethod
     def from_dir(cls, dir: str | os.PathLike) -> "WordPieceTokenizer":
@@ -101,24 +96,9 @@ class WordPieceTokenizer:
         `tokenizer.json` states, or else BERT's default, lower case. Whatever is not BERT's WordPiece (another
         model type, further added tokens, another normalizer) raises ValueError.
         """
-        folder = Path(dir)
-        if not folder.exists():
-            raise FileNotFoundError(f"expected a directory with a tokenizer, but there is no {folder}")
-        config = _read_config(folder / "tokenizer_config.json")
-        if (folder / "added_tokens.json").is_file():
-            added = _read_json(folder / "added_tokens.json")
-            with _naming(folder / "added_tokens.json"):
-                _check_added(added)
-        if (folder / "tokenizer.json").is_file():
-            return cls._read_tokenizer_json(folder / "tokenizer.json", config)
-        if (folder / "vocab.txt").is_file():
-            return cls._read_vocab_txt(folder / "vocab.txt", **config)
-        names = (
-            ", ".join(sorted(entry.name for entry in folder.iterdir()))
-            if folder.is_dir()
-            else "not a directory"
-        )
-        raise ValueError(f"expected tokenizer.json or vocab.txt in {folder}, got: {names or 'nothing'}")
+        path, pieces, settings = read_tokenizer(Path(dir))
+        with naming(path):
+            return cls(pieces, **settings)
 
     @classmethod
     def train(
@@ -156,21 +136,6 @@ class WordPieceTokenizer:
                 f"these texts, got {size}"
             )
         return cls(sorted(ids, key=ids.__getitem__), lowercase)
-
-    @classmethod
-    def _read_vocab_txt(cls, path: Path, **settings) -> "WordPieceTokenizer":
-        # Only line feeds end a piece: some vocabularies hold U+2028 or U+0085, where splitlines cuts too.
-        lines = _read_text(path).removesuffix("\n").split("\n")
-        if lines == [""]:
-            raise ValueError(f"expected one piece a line in {path}, got an empty file")
-        with _naming(path):
-            return cls([line.rstrip(" \t") for line in lines], **settings)
-
-    @classmethod
-    def _read_tokenizer_json(cls, path: Path, config: dict) -> "WordPieceTokenizer":
-        content = _read_json(path)
-        with _naming(path):
-            return cls(_pieces_of(content), **{**_settings_of(content), **config})
 
     @property
     def vocab(self) -> list[str]:
@@ -215,7 +180,7 @@ class WordPieceTokenizer:
         texts = _check_texts(texts)
         for i, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"expected a string, got {_describe(text)} at texts[{i}]")
+                raise TypeError(f"expected a string, got {describe(text)} at texts[{i}]")
         try:
             encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # what the library says of a string that is not Unicode text
@@ -246,7 +211,7 @@ class WordPieceTokenizer:
         `transformers`. The directory is made if need be; other files in it are left alone, and a failure
         leaves everything as it was.
         """
-        settings = {name: getattr(self, ours) for ours, name in _CONFIG_NAMES.items()}
+        settings = {name: getattr(self, ours) for ours, name in CONFIG_NAMES.items()}
         names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL_TOKENS}
         config = {"tokenizer_class": "BertTokenizer", **settings, **names}
         write_files(
@@ -319,7 +284,7 @@ def split_pairs(texts: Iterable[str | tuple[str, str]]) -> list[tuple[str, ...]]
         ):
             rows.append(tuple(text))
         else:
-            raise TypeError(f"expected a string or a pair of strings, got {_describe(text)} at texts[{i}]")
+            raise TypeError(f"expected a string or a pair of strings, got {describe(text)} at texts[{i}]")
     return rows
 
 
@@ -344,26 +309,26 @@ def _inner_characters(backend: Tokenizer, texts: list[str]) -> list[str]:
 
 def _check_flag(name: str, value, or_none: bool = False) -> None:
     if not (isinstance(value, bool) or (or_none and value is None)):
-        raise TypeError(f"expected {name} to be True or False, got {_describe(value)}")
+        raise TypeError(f"expected {name} to be True or False, got {describe(value)}")
 
 
 def _check_size(name: str, value) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"expected {name} to be an integer, got {_describe(value)}")
+        raise TypeError(f"expected {name} to be an integer, got {describe(value)}")
     return int(value)
 
 
 def _check_texts(texts) -> list:
     # A set has no order of its own, and a dict or a file name would be read letter by letter or key by key.
     if isinstance(texts, str | bytes | bytearray | Mapping | Set) or not isinstance(texts, Iterable):
-        raise TypeError(f"expected a list of texts, got {_describe(texts)}")
+        raise TypeError(f"expected a list of texts, got {describe(texts)}")
     return list(texts)
 
 
 def check_text(name: str, text) -> None:
     """Raise TypeError for anything but a string, ValueError for one with a lone surrogate."""
     if not isinstance(text, str):
-        raise TypeError(f"expected {name} to be a string, got {_describe(text)}")
+        raise TypeError(f"expected {name} to be a string, got {describe(text)}")
     try:
         text.encode()
     except UnicodeEncodeError as problem:
@@ -373,7 +338,7 @@ def check_text(name: str, text) -> None:
 
 def _check_pieces(vocab) -> list[str]:
     if not isinstance(vocab, list | tuple):
-        raise TypeError(f"expected a list of pieces, got {_describe(vocab)}")
+        raise TypeError(f"expected a list of pieces, got {describe(vocab)}")
     seen: dict[str, int] = {}
     for i, piece in enumerate(vocab):
         check_text(f"piece {i}", piece)
@@ -391,122 +356,3 @@ def _check_pieces(vocab) -> list[str]:
             f"expected a vocabulary with {' '.join(missing)} in it, got {len(vocab)} pieces{start}"
         )
     return list(seen)
-
-
-def _check_added(tokens: Iterable[str]) -> None:
-    extra = [token for token in tokens if token not in SPECIAL_TOKENS]
-    if extra:
-        raise ValueError(f"expected no added tokens but the five special ones, got {extra}")
-
-
-def _describe(value) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
-
-
-@contextlib.contextmanager
-def _naming(path: Path):
-    # Says of an error in what a file holds which file that is.
-    try:
-        yield
-    except ValueError as problem:
-        raise ValueError(f"{path} is not a BERT tokenizer's: {problem}") from None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise ValueError(
-            f"expected UTF-8 text in {path}, got byte {problem.object[problem.start]:#04x}"
-        ) from None
-
-
-def _read_json(path: Path) -> dict:
-    try:
-        content = json.loads(_read_text(path))
-    except json.JSONDecodeError as problem:
-        raise ValueError(f"expected JSON in {path}, but: {problem}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"expected a JSON object in {path}, got {_describe(content)}")
-    return content
-
-
-def _read_config(path: Path) -> dict:
-    """Return what a `tokenizer_config.json` states of our settings; what it leaves open is not in it."""
-    content = _read_json(path) if path.is_file() else {}
-    with _naming(path):
-        return _settings(content, _CONFIG_NAMES)
-
-
-def _settings(content: Mapping, names: Mapping[str, str]) -> dict:
-    found = {ours: content[theirs] for ours, theirs in names.items() if content.get(theirs) is not None}
-    for ours, value in found.items():
-        if not isinstance(value, bool):  # "false" in quotes would count as true
-            raise ValueError(f"expected {names[ours]} to be true or false, got {_describe(value)}")
-    return found
-
-
-def _settings_of(content: dict) -> dict:
-    """Return the settings of a `tokenizer.json`, after checking that all it does is what BERT does."""
-    for name, expected in [("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")]:
-        part = content.get(name)
-        kind = part.get("type") if isinstance(part, dict) else part
-        if kind != expected:
-            raise ValueError(f"expected the {name} {expected}, got {kind}")
-    normalizer = content["normalizer"]
-    if normalizer.get("clean_text") is False:
-        raise ValueError("expected a normalizer with clean_text true, got false")
-    return _settings(normalizer, _NORMALIZER_NAMES)
-
-
-def _pieces_of(content: dict) -> list[str]:
-    """Return the pieces of a `tokenizer.json` in the order of their ids."""
-    model = content.get("model")
-    if not isinstance(model, dict):
-        raise ValueError(f"expected a model in it, got {_describe(model)}")
-    # Files of 2020 do not name the type; the word limit is WordPiece's alone.
-    kind = model.get("type") or ("WordPiece" if "max_input_chars_per_word" in model else None)
-    if kind != "WordPiece":
-        raise ValueError(f"expected a model of type WordPiece, got {kind}")
-    for name, expected in [
-        ("unk_token", "[UNK]"),
-        ("continuing_subword_prefix", "##"),
-        ("max_input_chars_per_word", MAX_WORD_CHARS),
-    ]:
-        if model.get(name, expected) != expected:
-            raise ValueError(f"expected {name} {expected!r}, got {model[name]!r}")
-    ids = model.get("vocab")
-    if not isinstance(ids, dict):
-        raise ValueError(f"expected a vocab that maps pieces to ids, got {_describe(ids)}")
-    entries = content.get("added_tokens") or []
-    if not (isinstance(entries, list) and all(_is_added_token(entry) for entry in entries)):
-        raise ValueError(f"expected added_tokens with an id and a content each, got {_describe(entries)}")
-    added = {entry["content"]: entry["id"] for entry in entries}
-    _check_added(added)
-    ids = {**ids, **added}
-    pieces = {i: piece for piece, i in ids.items() if isinstance(i, int)}
-    if sorted(pieces) != list(range(len(ids))):
-        raise ValueError(f"expected the ids 0 to {len(ids) - 1}, each once, in vocab")
-    return [pieces[i] for i in range(len(pieces))]
-
-
-def _is_added_token(entry) -> bool:
-    return (
-        isinstance(entry, dict) and isinstance(entry.get("content"), str) and isinstance(entry.get("id"), int)
-    )
-
-
-def write_files(folder: Path, texts: dict[str, str]) -> None:
-    """Write files into a folder, all or none: they are written next to it first, and then moved."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-        stage = Path(scratch) / "stage"  # made by mkdir, so that it has the usual permissions
-        stage.mkdir()
-        for name, text in texts.items():
-            (stage / name).write_text(text, encoding="utf-8", newline="\n")
-        if folder.exists():
-            for name in texts:
-                os.replace(stage / name, folder / name)
-        else:
-            os.replace(stage, folder)

@@ -22,7 +22,8 @@ from torch.nn import functional as F
 
 from .. import checkpoint
 from ..checks import as_index, as_real, check_config
-from ..hf.plan import Fields, Names, load_into, wants_of
+from ..hf.config import Fields
+from ..hf.plan import Names, expected_by, load_into
 from ..hf.weights import Problem
 from ..masking import IGNORE
 from ..model import BertConfig, BertEncoder, BertForMLM, linear, table
@@ -326,7 +327,7 @@ def load_hf_electra(model: ElectraDiscriminator, sd: Mapping) -> None:
     load_into(model, sd, hf_names(model))
 
 
-def hf_names(model: ElectraDiscriminator) -> Names:
+def hf_names(model: ElectraDiscriminator, sd: Mapping | None = None) -> Names:
     """How a discriminator is written in checkpoints."""
     if not isinstance(model, ElectraDiscriminator):
         raise TypeError(f"model: expected an ElectraDiscriminator, got {type(model).__name__}")
@@ -336,7 +337,8 @@ def hf_names(model: ElectraDiscriminator) -> Names:
         "transform": "discriminator_predictions.dense",
         "prediction": "discriminator_predictions.dense_prediction",
     }
-    return checkpoint.relative_names("ElectraDiscriminator", wants_of(model, table), "electra.")
+    expected = expected_by(model, table)
+    return checkpoint.BertNames("ElectraDiscriminator", expected, prefix="electra.")
 
 
 def config_from_hf(
@@ -359,3 +361,15 @@ def config_to_hf(model: ElectraDiscriminator, architecture: str) -> dict:
     """The content of a config.json for a discriminator, from which `transformers` makes the same one."""
     width = _table_width(model.config)
     return {**checkpoint.hf_config(model, architecture, "electra"), "embedding_size": width}
+
+
+def _read(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]]:
+    config, problems = config_from_hf(content, dropout)
+    return (config,), problems
+
+
+ARCHITECTURES = {
+    "ElectraForPreTraining": checkpoint.Architecture(
+        "electra", ElectraDiscriminator, _read, config_to_hf, hf_names
+    )
+}

@@ -7,7 +7,6 @@ Source: Devlin et al. 2019, section 4 and appendix A.5; the course text, section
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Mapping
 
 import torch
@@ -15,7 +14,8 @@ from torch import Tensor, nn
 
 from .. import checkpoint
 from ..checks import as_device_ids, as_index, as_real, check_config
-from ..hf.plan import Fields, Names, check_mapping, load_into, sizes_of, wants_of
+from ..hf.config import Fields
+from ..hf.plan import Names, check_mapping, expected_by, load_into, sizes_of
 from ..hf.weights import Problem
 from ..model import BertConfig, BertEncoder, linear
 from ..padding import Unpadded, mean_cross_entropy
@@ -161,22 +161,22 @@ def first_positions(batch: Unpadded) -> Tensor:
 # ---- checkpoints
 
 
-def hf_names(model: BertForSequenceClassification | BertForTokenClassification) -> Names:
+def hf_names(
+    model: BertForSequenceClassification | BertForTokenClassification, sd: Mapping | None = None
+) -> Names:
     """How a model with a head is written in checkpoints; TypeError for another kind of model."""
     if not isinstance(model, _Headed):
         raise TypeError(f"model: expected one of the models with a head, got {type(model).__name__}")
     table = checkpoint.encoder_table() | {"pooler": "bert.pooler.dense", "classifier": "classifier"}
-    wants = wants_of(model, table)
-    head = {want.hf for ours, want in wants.items() if not ours.startswith("encoder.")}
-
-    def advice(missing: set[str]) -> str | None:
-        return "the encoder is complete: from_encoder puts a new head on one" if missing == head else None
-
     # The token classifiers of transformers had a pooler until 2020, which they did not use.
-    pooler = dict.fromkeys(("bert.pooler.dense.weight", "bert.pooler.dense.bias"), "the pooler")
-    extras = {} if hasattr(model, "pooler") else pooler
-    names = checkpoint.relative_names(type(model).__name__, wants, extras=extras)
-    return dataclasses.replace(names, advice=advice)
+    extras = {} if hasattr(model, "pooler") else checkpoint.POOLER
+    return _HeadNames(type(model).__name__, expected_by(model, table), extras)
+
+
+class _HeadNames(checkpoint.BertNames):
+    def hint(self, missing: set[str]) -> str | None:
+        head = {e.key for name, e in self.expected.items() if not name.startswith("encoder.")}
+        return "the encoder is complete: from_encoder puts a new head on one" if missing == head else None
 
 
 def load_hf_heads(
@@ -198,8 +198,7 @@ def load_hf_heads(
     names = hf_names(model)
     check_mapping(sd)
     if not hasattr(model, "pooler"):
-        known = names.extras
-        names = dataclasses.replace(names, extras=lambda key: None if ".pooler." in key else known(key))
+        names.extras = {key: meaning for key, meaning in names.extras.items() if ".pooler." not in key}
     load_into(model, sd, names, _other_kind(model, sd))
 
 
@@ -254,3 +253,9 @@ def config_to_hf(model: _Headed, architecture: str) -> dict:
         "classifier_dropout": model.drop.p,
         "problem_type": "single_label_classification",
     }
+
+
+ARCHITECTURES = {
+    kind.__name__: checkpoint.Architecture("bert", kind, config_from_hf, config_to_hf, hf_names)
+    for kind in (BertForSequenceClassification, BertForTokenClassification)
+}

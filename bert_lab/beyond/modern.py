@@ -18,8 +18,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..checkpoint import Architecture
 from ..checks import as_bool, as_index, as_real, check_config
-from ..hf.plan import SIZES, Fields, Names, load_into, short_name, wants_of
+from ..hf.config import SIZES, Fields
+from ..hf.plan import Expected, Names, expected_by, load_into, short_name
 from ..hf.weights import Problem
 from ..model import BertConfig, BertEncoder, BertForMLM, BertLayer, linear, table
 from ..padding import TokenBatch, Unpadded
@@ -380,7 +382,7 @@ _BIASES = ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias")
 _DROPOUTS = ("embedding_dropout", "attention_dropout", "mlp_dropout")
 
 
-def hf_names(model: ModernForMLM) -> Names:
+def hf_names(model: ModernForMLM, sd: Mapping | None = None) -> Names:
     """How this model is written in checkpoints of `transformers.ModernBertForMaskedLM`.
 
     Raises TypeError for another model; ValueError for one whose options are not ModernBERT's.
@@ -393,11 +395,13 @@ def hf_names(model: ModernForMLM) -> Names:
             "model: expected rope, geglu and pre_norm, and no token types, as ModernBERT has them, got one "
             + (f"without {', '.join(lacks)}" if lacks else f"of {model.config.type_vocab} token types")
         )
-    return Names(
-        target="ModernForMLM",
-        wants=wants_of(model, _NAMES),
-        repeats={"decoder.weight": "encoder.word.weight"},
-    )
+    return _ModernNames("ModernForMLM", expected_by(model, _NAMES))
+
+
+class _ModernNames(Names):
+    def __init__(self, target: str, expected: Mapping[str, Expected]):
+        super().__init__(target, expected)
+        self.tied = {"decoder.weight": "encoder.word.weight"}
 
 
 def load_hf_modernbert(model: ModernForMLM, sd: Mapping) -> None:
@@ -512,3 +516,15 @@ def config_to_hf(model: ModernForMLM, architecture: str) -> dict:
         **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")),
         "dtype": short_name(model.encoder.word.weight.dtype),
     }
+
+
+def _read(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]]:
+    config, problems = config_from_hf(content)
+    if config is not None and dropout is not None:
+        config = replace(config, dropout=dropout)
+    return (config,), problems
+
+
+ARCHITECTURES = {
+    "ModernBertForMaskedLM": Architecture("modernbert", ModernForMLM, _read, config_to_hf, hf_names)
+}

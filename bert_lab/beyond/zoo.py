@@ -7,28 +7,23 @@ says which of ours that is; each family's own module knows its names and its con
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
-import torch
 from torch import nn
 
-from ..checkpoint import bert_of, filled, save_bert, too_many_layers, write_model
-from ..hf.plan import (
-    CheckpointError,
-    CheckpointReport,
-    Directory,
-    Names,
-    as_checkpoint_dir,
-    as_path,
-    plan,
-    read_directory,
-)
-from ..hf.weights import Problem
+from ..checkpoint import ARCHITECTURES, load_model, save_bert, write_model
+from ..checks import as_path
+from ..hf.report import CheckpointError, CheckpointReport, as_checkpoint_dir
+from ..hf.weights import Directory, read_directory
 from ..model import BertForMLM
 from . import electra, heads, modern
+
+_ROWS = ARCHITECTURES | heads.ARCHITECTURES | electra.ARCHITECTURES | modern.ARCHITECTURES
+_FAMILIES = {
+    family: tuple(name for name, row in _ROWS.items() if row.model_type == family)
+    for family in dict.fromkeys(row.model_type for row in _ROWS.values())
+}
 
 
 def load(dir: str | os.PathLike, *, dropout: float | None = None) -> nn.Module:
@@ -53,10 +48,7 @@ def load(dir: str | os.PathLike, *, dropout: float | None = None) -> nn.Module:
     found = read_directory(path)
     if found.config is None:
         CheckpointReport("a model of the zoo", problems=found.problems, **found.about).check()
-    name = _architecture(path, found)
-    if name in _BY_CHECKPOINT:
-        return bert_of(found, dropout, head=_BY_CHECKPOINT[name])
-    return _kept(_KINDS[name], found, dropout)
+    return load_model(found, _ROWS[_architecture(path, found)], dropout)
 
 
 def save(model: nn.Module, dir: str | os.PathLike) -> None:
@@ -72,16 +64,16 @@ def save(model: nn.Module, dir: str | os.PathLike) -> None:
             ModernBERT.
         OSError: the directory cannot be written. It is then as it was.
     """
-    name = next((name for name, kind in _KINDS.items() if type(model) is kind.make), None)
-    if name is None and type(model) is not BertForMLM:
-        kinds = _either(["BertForMLM", *dict.fromkeys(kind.make.__name__ for kind in _KINDS.values())])
-        raise TypeError(f"model: expected a {kinds}, got {type(model).__name__}")
-    if name is None:
+    if type(model) is BertForMLM:
         save_bert(model, dir)
         return
-    kind = _KINDS[name]
-    keys = {ours: want.hf for ours, want in kind.names(model).wants.items()}
-    write_model(as_path(dir, "dir"), model, keys, kind.write(model, name))
+    rows = {name: row for name, row in _ROWS.items() if name not in ARCHITECTURES}
+    name = next((name for name, row in rows.items() if type(model) is row.make), None)
+    if name is None:
+        kinds = _either(["BertForMLM", *(row.make.__name__ for row in rows.values())])
+        raise TypeError(f"model: expected a {kinds}, got {type(model).__name__}")
+    row = rows[name]
+    write_model(as_path(dir, "dir"), model, row.names(model, {}), row.write(model, name))
 
 
 def _architecture(path: Path, found: Directory) -> str:
@@ -113,65 +105,3 @@ def _by_keys(sd: Mapping) -> str:
 def _either(names: Iterable[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
-
-
-class _Kind(NamedTuple):
-    """A model that its family's own module knows how to read.
-
-    make: called with what `read` gives for the content of a config.json and a dropout, where that gives no
-    problems: (arguments, problems). write: the content of a config.json, for a model and its architecture's
-    name. names: how such a model is written in checkpoints.
-    """
-
-    make: Callable[..., nn.Module]
-    read: Callable[[Mapping, float | None], tuple[tuple, list[Problem]]]
-    write: Callable[[nn.Module, str], dict]
-    names: Callable[[nn.Module], Names]
-
-
-def _kept(kind: _Kind, found: Directory, dropout: float | None) -> nn.Module:
-    """The model of a directory that was read."""
-    arguments, problems = kind.read(found.config, dropout)
-    problems = [*problems, *found.problems]
-    if not problems and arguments[0].n_layers > len(found.sd):
-        problems.append(too_many_layers(arguments[0], found))
-    target = kind.make.__name__
-    CheckpointReport(target, problems=tuple(problems), **found.about).check()
-    with torch.device("meta"):  # without first values, which would only be overwritten
-        model = kind.make(*arguments)
-    report = plan(found.sd, kind.names(model), config=arguments[0], **found.about)
-    report.check()
-    return filled(model, report)
-
-
-def _read_electra(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]]:
-    config, problems = electra.config_from_hf(content, dropout)
-    return (config,), problems
-
-
-def _read_modern(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]]:
-    config, problems = modern.config_from_hf(content)
-    if config is not None and dropout is not None:
-        config = replace(config, dropout=dropout)
-    return (config,), problems
-
-
-# BERT itself: with its head, or bare.
-_BY_CHECKPOINT = {"BertForMaskedLM": True, "BertForPreTraining": True, "BertModel": False}
-_KINDS = {
-    "BertForSequenceClassification": _Kind(
-        heads.BertForSequenceClassification, heads.config_from_hf, heads.config_to_hf, heads.hf_names
-    ),
-    "BertForTokenClassification": _Kind(
-        heads.BertForTokenClassification, heads.config_from_hf, heads.config_to_hf, heads.hf_names
-    ),
-    "ElectraForPreTraining": _Kind(
-        electra.ElectraDiscriminator, _read_electra, electra.config_to_hf, electra.hf_names
-    ),
-    "ModernBertForMaskedLM": _Kind(modern.ModernForMLM, _read_modern, modern.config_to_hf, modern.hf_names),
-}
-_FAMILIES = {
-    "bert": (*_BY_CHECKPOINT, "BertForSequenceClassification", "BertForTokenClassification"),
-    "electra": ("ElectraForPreTraining",),
-    "modernbert": ("ModernBertForMaskedLM",),
-}

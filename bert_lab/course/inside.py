@@ -31,7 +31,21 @@ FILE_SIZE = 64 * 2**20  # bytes of any file that is written
 _CHAIN = ("masking", "batches", "padding", "model", "hf.plan", "checkpoint")  # what the contract is made of
 _KEPT = {
     "bert_lab",
-    *(f"bert_lab.{name}" for name in ("checks", "fast_masking", "hf", "hf.weights", "rng", "wordpiece")),
+    *(
+        f"bert_lab.{name}"
+        for name in (
+            "checks",
+            "fast_masking",
+            "files",
+            "hf",
+            "hf.config",
+            "hf.report",
+            "hf.tokenizer_files",
+            "hf.weights",
+            "rng",
+            "wordpiece",
+        )
+    ),
 }
 _COURSE_TESTS = Path(test_bert.__file__)
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..checks import as_index
+from ..files import write_files
 from ..text_table import text_table
-from ..wordpiece import write_files
 
 ASSETS = Path(__file__).parents[1] / "assets"
 WIDTH = 92  # of a line of text

@@ -1,4 +1,4 @@
-"""The files of a checkpoint: what a file is that is not what its name says, and saves that stay whole.
+"""The files of a checkpoint: reading them, and telling what a file is that is not what its name says.
 
 A checkpoint is a directory with config.json and model.safetensors, or with shards and an index of them. The
 readers raise nothing for a bad file: they return what is wrong with it and the likely cause, for the one
@@ -7,20 +7,19 @@ error or report of `checkpoint`. Nothing here knows what the keys mean. No pickl
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
-import secrets
 import shutil
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+
+from ..files import write_files
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -41,7 +40,7 @@ class Problem:
         return f"{self.kind}: {self.where}: {self.text}"
 
 
-# ---- reading
+# ---- files
 
 
 def read_json(path: Path) -> tuple[dict | None, Problem | None]:
@@ -151,115 +150,75 @@ def _disguise(start: bytes) -> str:
     return f"a text: {line!r}"
 
 
-# ---- writing
+# ---- directories
 
 
-def write_together(folder: Path, config: str, tensors: Mapping[str, Tensor]) -> None:
-    """Write config.json and model.safetensors so that at no moment the one stands beside the other's old one.
+@dataclass(frozen=True)
+class Directory:
+    """What the files of a checkpoint hold.
 
-    `folder` is made, with those above it, where it is not there; other files in it stay. OSError where it
-    cannot be written: it is then as it was.
+    config: the content of config.json, or None. sd: the weights. problems: what is wrong with the files.
+    whole: whether all weights could be read. about: what a `CheckpointReport` tells of files.
     """
-    # Two files must change as one. Renaming a file over another is one step, so where the config stays as it
-    # is, as in all saves of a training but the first, or where there is none and so no checkpoint to break,
-    # files are written aside and renamed into the directory, the weights first. Otherwise the weights of one
-    # model would for a moment stand beside the config of another, which a load may not notice (the number of
-    # heads shows in no shape). Then a whole new directory is made beside the old one and they change places:
-    # on Linux in one step; elsewhere in two, between which there is no directory, and never a mixed one.
-    old = folder / CONFIG
-    within = folder.is_dir() and (not old.exists() or old.read_bytes() == config.encode())
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = (folder if within else folder.parent) / f".{folder.name}-{secrets.token_hex(8)}.partial"
-    work.mkdir()
-    try:
-        (work / CONFIG).write_bytes(config.encode())
-        _save(tensors, work / WEIGHTS, {"format": "pt"}, f"{folder}: the weights")
-        shutil.copymode(work / CONFIG, work / WEIGHTS)  # save_file makes it for the owner alone
-        for name in (CONFIG, WEIGHTS):
-            _flush(work / name)
-        if within:
-            os.replace(work / WEIGHTS, folder / WEIGHTS)
-            os.replace(work / CONFIG, old)
-        elif not folder.exists():
-            os.rename(work, folder)
-        else:
-            _take_the_place(work, folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+
+    config: dict | None
+    sd: dict[str, Tensor]
+    problems: tuple[Problem, ...]
+    whole: bool
+    about: Mapping[str, object]
 
 
-def _save(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str], what: str) -> None:
-    try:
-        save_file(tensors, path, metadata=metadata)
-    except SafetensorError as error:  # which is no OSError
-        raise OSError(f"{what} could not be written: {error}") from None
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
 
 
-def _flush(path: Path) -> None:
-    """Wait until a file is on the disk, so that a power cut after a rename finds it whole."""
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
-
-
-def _take_the_place(work: Path, folder: Path) -> None:
-    """Put `work` in the place of `folder`, with the other files of `folder` in it; `work` is then the old."""
-    here = Path.cwd()
-    for entry in sorted(folder.iterdir()):
-        if entry.name in (CONFIG, WEIGHTS):
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.copytree(entry, work / entry.name, symlinks=True, copy_function=_link)
-        else:
-            _link(entry, work / entry.name)
-    shutil.copymode(folder, work)
-    if not _exchange(work, folder):
-        aside = work.with_suffix(".old")
-        os.rename(folder, aside)
-        try:
-            os.rename(work, folder)
-        except BaseException:
-            os.rename(aside, folder)
-            raise
-        os.rename(aside, work)
-    for entry in work.iterdir():  # what another process has put there meanwhile
-        if not os.path.lexists(folder / entry.name):
-            os.rename(entry, folder / entry.name)
-    if here.is_relative_to(folder):
-        os.chdir(here)  # we stand in the old directory, which is about to go
-
-
-def _link(source, target) -> None:
-    """The same file under a second name; a copy where the system has no such links."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except (OSError, NotImplementedError):
-        shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _exchange(a: Path, b: Path) -> bool:
-    """Let two directories change places in one step; False where the system cannot."""
-    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(renameat2) and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
+def read_directory(folder: Path) -> Directory:
+    """Read config.json and the weights; nothing is raised for a bad file."""
+    content, problem = read_json(folder / CONFIG)
+    sd, files, problems = read_weights(folder)
+    hints = []
+    pickles = [path.name for path in folder.iterdir() if path.suffix in _PICKLES]
+    if pickles and any(p.kind == "no file" and p.where == WEIGHTS for p in problems):
+        hints.append(
+            f"{min(pickles)} is a pickle, which can run code when it is opened and is never loaded here; "
+            "where you trust it, load it with transformers and save it again: model.save_pretrained(dir)"
+        )
+    others = _PICKLES | {".safetensors", ".h5", ".msgpack"}
+    names = {path.name for path in folder.iterdir() if path.suffix in others or path.name == INDEX}
+    about = {
+        "files": tuple(files),
+        "unread": tuple(sorted(names - set(files))),
+        "path": str(folder),
+        "hints": tuple(hints),
+    }
+    return Directory(content, sd, (*[problem] * bool(problem), *problems), not problems, about)
 
 
 # ---- the state of a training: one file
 
 
 def write_state(path: Path, tensors: Mapping[str, Tensor], words: Mapping) -> None:
-    """Write tensors, and words that JSON can hold, as one file; the one before stays whole until this one is.
+    """Write tensors, and words that JSON can hold, as one file; the old one stays whole until then.
 
     OSError where it cannot be written.
     """
-    for other in path.parent.glob(f".{path.name}-*.partial"):  # what a killed process left
-        other.unlink(missing_ok=True)
-    work = path.parent / f".{path.name}-{secrets.token_hex(8)}.partial"
-    try:
-        _save(tensors, work, {"words": json.dumps(words)}, f"{path}: the state of the training")
-        _flush(work)
-        os.replace(work, path)
-    finally:
-        work.unlink(missing_ok=True)
+    for left in path.parent.glob(f".{path.name}-*.partial"):  # what a killed process left
+        shutil.rmtree(left)
+    content = weights_content(tensors, {"words": json.dumps(words)}, f"{path}: the state of the training")
+    write_files(path.parent, {path.name: content})
+
+
+def weights_content(
+    tensors: Mapping[str, Tensor], metadata: dict[str, str], what: str
+) -> Callable[[Path], None]:
+    """What a safetensors file holds, for `write_files`; an error says what could not be written."""
+
+    def write(path: Path) -> None:
+        try:
+            save_file(tensors, path, metadata=metadata)
+        except SafetensorError as error:  # which is no OSError
+            raise OSError(f"{what} could not be written: {error}") from None
+
+    return write
 
 
 def read_state(path: Path) -> tuple[dict[str, Tensor], dict]:

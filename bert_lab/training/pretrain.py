@@ -30,12 +30,13 @@ from ..checkpoint import load_bert, save_bert
 from ..checks import as_bool, as_index, as_probability, as_real, as_split
 from ..data.corpus import MAX_LEN, Corpus
 from ..data.datasets import MLMCollator, MLMDataset
+from ..files import write_files
 from ..hf.weights import read_state, read_words, write_state
 from ..masking import BERT_SPLIT, IGNORE
 from ..model import BertConfig, BertForMLM
 from ..padding import BATCH, mean_cross_entropy
 from ..rng import PCG32, epoch_order
-from ..wordpiece import WordPieceTokenizer, special_ids, write_files
+from ..wordpiece import WordPieceTokenizer, special_ids
 from .fitting import learning_rate, optimizer_of, update
 
 SIZES = {

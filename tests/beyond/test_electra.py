@@ -22,7 +22,7 @@ from bert_lab.beyond.electra import (
     sample_replacements,
     trained_positions,
 )
-from bert_lab.hf.plan import CheckpointError
+from bert_lab.hf.report import CheckpointError
 from bert_lab.masking import IGNORE, mlm_mask
 from bert_lab.model import BertConfig, BertEncoder, BertForMLM
 from bert_lab.rng import PCG32, ScriptedDraws, sample_categorical
@@ -108,7 +108,7 @@ def test_logits_loss_and_gradients_are_those_of_transformers(shape, dtype):
     pad = SHAPES[shape][-1]
     for name, p in ours.named_parameters():
         ids = torch.arange(len(p)) != pad if name == "encoder.word.weight" else slice(None)
-        difference = (p.grad - gradients.pop(hf_names(ours).wants[name].hf))[ids]
+        difference = (p.grad - gradients.pop(hf_names(ours).expected[name].key))[ids]
         assert difference.abs().max() < BOUNDS[dtype], name
     assert not gradients
 

@@ -17,7 +17,7 @@ from bert_lab.beyond.heads import (
     hf_names,
     load_hf_heads,
 )
-from bert_lab.hf.plan import CheckpointError, CheckpointTypeError
+from bert_lab.hf.report import CheckpointError, CheckpointTypeError
 
 transformers.utils.logging.disable_progress_bar()
 
@@ -92,12 +92,12 @@ def test_logits_loss_and_every_gradient_agree(kind, shape, dtype):
     expected.loss.backward()
     loss.backward()
     parameters = dict(ours.named_parameters())
-    wants = hf_names(ours).wants
+    wants = hf_names(ours).expected
     theirs_by_name = dict(theirs.named_parameters())
-    assert {want.hf for want in wants.values()} == theirs_by_name.keys()
-    assert [want.hf for want in wants.values()] == list(theirs_by_name)
+    assert {want.key for want in wants.values()} == theirs_by_name.keys()
+    assert [want.key for want in wants.values()] == list(theirs_by_name)
     for name, want in wants.items():
-        grad = theirs_by_name[want.hf].grad
+        grad = theirs_by_name[want.key].grad
         assert (parameters[name].grad - grad).abs().max() < bound, name
         assert grad.abs().max() > 1e-6 or name.endswith("key.bias") or shape == "narrow and deep", name
 
@@ -406,7 +406,7 @@ def test_a_config_that_is_written_is_read_by_both(kind):
     config = transformers.BertConfig.from_dict(written)
     theirs = getattr(transformers, written["architectures"][0])(config)
     assert theirs.num_labels == 5 and theirs.dropout.p == 0.25
-    keys = {want.hf for want in hf_names(model).wants.values()}
+    keys = {want.key for want in hf_names(model).expected.values()}
     assert keys == dict(theirs.named_parameters()).keys()
 
 

@@ -37,7 +37,8 @@ from bert_lab.beyond.modern import (
     work,
     work_of,
 )
-from bert_lab.hf.plan import CheckpointError, plan
+from bert_lab.hf.plan import plan
+from bert_lab.hf.report import CheckpointError
 
 OPTIONS = {"rope": True, "geglu": True, "pre_norm": True, "biases": False, "local_window": 4, "type_vocab": 0}
 
@@ -413,13 +414,13 @@ def test_parity_of_logits_loss_and_every_gradient(shape):
     assert (logits - expected.logits)[mask.bool()].abs().max() < 1e-5
     assert (loss - expected.loss).abs() < 1e-5
     their_gradients = {name: p.grad for name, p in theirs.named_parameters()}
-    wants = hf_names(ours).wants
-    assert {want.hf for want in wants.values()} == their_gradients.keys()
+    wants = hf_names(ours).expected
+    assert {want.key for want in wants.values()} == their_gradients.keys()
     for run in (lambda: ours(ids, None, mask, labels)[1], lambda: ours.mlm_loss(ids, None, mask, labels)):
         ours.zero_grad()
         run().backward()
         for name, p in ours.named_parameters():
-            gradient = their_gradients[wants[name].hf]
+            gradient = their_gradients[wants[name].key]
             assert (p.grad - gradient).abs().max() < 1e-5, name
             assert gradient.abs().max() > 1e-6, name
 

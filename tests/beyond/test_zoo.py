@@ -16,7 +16,7 @@ from bert_lab.beyond import zoo
 from bert_lab.beyond.electra import ElectraConfig, ElectraDiscriminator
 from bert_lab.beyond.heads import BertForSequenceClassification, BertForTokenClassification
 from bert_lab.beyond.modern import ModernForMLM, modern_config
-from bert_lab.hf.plan import CheckpointError
+from bert_lab.hf.report import CheckpointError
 from bert_lab.rng import PCG32
 
 SIZES = BertConfig(40, max_len=12, d_model=8, n_heads=2, n_layers=3, d_ff=16)

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertTokenizer
 
-import bert_lab.wordpiece as wordpiece
 from bert_lab import WordPieceTokenizer, special_ids
 from bert_lab.wordpiece import SPECIAL_TOKENS, book_tokenizer, split_pairs
 
@@ -603,7 +603,7 @@ def test_a_failed_save_changes_nothing(tmp_path, tok, monkeypatch):
     def full(*_args, **_kwargs):
         raise OSError("no space left")
 
-    monkeypatch.setattr(wordpiece.Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     for folder in (old, tmp_path / "new"):
         with pytest.raises(OSError, match="no space left"):
             tok.save(folder)

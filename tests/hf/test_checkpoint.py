@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from bert_lab.checkpoint import checkpoint_report, hf_bert_encoder_sd, load_hf_bert
-from bert_lab.hf.plan import CheckpointError, CheckpointTypeError
+from bert_lab.hf.report import CheckpointError, CheckpointTypeError
 from bert_lab.model import BertConfig, BertEncoder, BertForMLM
 from bert_lab.rng import PCG32
 

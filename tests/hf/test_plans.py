@@ -5,17 +5,16 @@ import torch
 from torch import nn
 
 from bert_lab import BertConfig, BertEncoder
-from bert_lab.checkpoint import encoder_table, relative_names
+from bert_lab.checkpoint import BertNames, encoder_table
+from bert_lab.hf.config import Fields
 from bert_lab.hf.plan import (
-    CheckpointError,
-    Fields,
+    Expected,
     Names,
-    Want,
-    as_checkpoint_dir,
+    expected_by,
     load_into,
     plan,
-    wants_of,
 )
+from bert_lab.hf.report import CheckpointError, as_checkpoint_dir
 from bert_lab.hf.weights import Problem
 
 
@@ -27,34 +26,34 @@ class Small(nn.Module):
 
 
 def names() -> Names:
-    return relative_names("Small", wants_of(Small(), encoder_table()), extras={"bert.extra": "an extra"})
+    return BertNames("Small", expected_by(Small(), encoder_table()), extras={"bert.extra": "an extra"})
 
 
 def state_dict(model: Small) -> dict:
-    wants = wants_of(model, encoder_table())
-    return {wants[name].hf: p.detach().clone() for name, p in model.named_parameters()}
+    expected = expected_by(model, encoder_table())
+    return {expected[name].key: p.detach().clone() for name, p in model.named_parameters()}
 
 
 def test_a_table_of_names_gives_each_parameter_its_key():
-    wants = wants_of(Small(), encoder_table())
-    assert wants["encoder.layers.1.attention.query.weight"] == Want(
+    expected = expected_by(Small(), encoder_table())
+    assert expected["encoder.layers.1.attention.query.weight"] == Expected(
         "bert.encoder.layer.1.attention.self.query.weight", (4, 4), torch.float32
     )
-    assert wants["encoder.norm.bias"].hf == "bert.embeddings.LayerNorm.bias"
+    assert expected["encoder.norm.bias"].key == "bert.embeddings.LayerNorm.bias"
     assert (
-        wants["encoder.layers.0.attention_norm.weight"].hf
+        expected["encoder.layers.0.attention_norm.weight"].key
         == "bert.encoder.layer.0.attention.output.LayerNorm.weight"
     )
-    assert wants["classifier.bias"] == Want("classifier.bias", (3,), torch.float32)
-    assert list(wants) == [name for name, _ in Small().named_parameters()]
+    assert expected["classifier.bias"] == Expected("classifier.bias", (3,), torch.float32)
+    assert list(expected) == [name for name, _ in Small().named_parameters()]
 
 
 def test_of_two_prefixes_the_longer_counts_and_only_whole_parts_do():
     model = nn.ModuleDict(
         {"a": nn.ModuleDict({"b": nn.Linear(1, 1, bias=False)}), "ab": nn.Linear(1, 1, bias=False)}
     )
-    wants = wants_of(model, {"a": "x", "a.b": "y"})
-    assert {name: want.hf for name, want in wants.items()} == {
+    expected = expected_by(model, {"a": "x", "a.b": "y"})
+    assert {name: want.key for name, want in expected.items()} == {
         "a.b.weight": "y.weight",
         "ab.weight": "ab.weight",
     }
@@ -116,10 +115,10 @@ def test_the_report_tells_what_is_ignored_and_an_odd_constant():
 def test_names_without_more_are_plain():
     model = nn.Linear(2, 1)
     load_into(
-        model, {"weight": torch.ones(1, 2), "bias": torch.ones(1)}, Names("Linear", wants_of(model, {}))
+        model, {"weight": torch.ones(1, 2), "bias": torch.ones(1)}, Names("Linear", expected_by(model, {}))
     )
     assert model.weight.tolist() == [[1, 1]] and model.bias.item() == 1
-    assert not plan({"odd": torch.ones(1)}, Names("Linear", wants_of(model, {}))).ok
+    assert not plan({"odd": torch.ones(1)}, Names("Linear", expected_by(model, {}))).ok
 
 
 def test_fields_are_read_and_all_that_is_wrong_is_kept():
