@@ -9,36 +9,33 @@ Source: the course text, section 2.4; Devlin et al. 2019.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .checks import as_path
-from .files import write_files
-from .hf.config import SIZES, Fields
+from .hf.config import bert_config_content, read_bert_config
+from .hf.loading import Architecture, load_model, report_directory, write_model
 from .hf.plan import (
     Expected,
     Names,
     check_mapping,
     check_values,
-    copy_into,
     expected_by,
     load_into,
     plan,
     short_name,
     sizes_of,
-    usable,
 )
 from .hf.report import CheckpointReport, as_checkpoint_dir
-from .hf.weights import CONFIG, WEIGHTS, Directory, Problem, read_directory, read_file, weights_content
+from .hf.weights import Problem, read_directory, read_file
 from .model import BertConfig, BertEncoder, BertForMLM
 
 # ---- the table of names
@@ -76,9 +73,6 @@ POOLER = dict.fromkeys(("bert.pooler.dense.weight", "bert.pooler.dense.bias"), "
 _NEXT_SENTENCE = dict.fromkeys(
     ("cls.seq_relationship.weight", "cls.seq_relationship.bias"), "the next-sentence head"
 )
-
-# The config's sizes, ours to theirs.
-_SIZES = {**SIZES, "type_vocab": "type_vocab_size"}
 
 
 def encoder_table(ours: str = "encoder.", theirs: str = "bert.") -> dict[str, str]:
@@ -159,7 +153,7 @@ def _expected(sizes: Mapping[str, int | None], head: bool, dtype) -> dict[str, E
     """What the parameters of a model of these sizes need, in their order; a size that is None is any."""
     stand_ins = {name: size for size, name in _AXES.items()}
     with torch.device("meta"):
-        config = BertConfig(**stand_ins, n_heads=1, n_layers=sizes["n_layers"])
+        config = BertConfig(**stand_ins, n_heads=1, n_layers=sizes["n_layers"] or 1)
         model = (BertForMLM if head else BertEncoder)(config)
     table = encoder_table() | _HEAD if head else encoder_table("")
     return {
@@ -283,7 +277,7 @@ def checkpoint_report(
         raise TypeError(f"source: expected a mapping from names to tensors, or a path, got {kind}")
     path, row = as_path(source, "source"), _BERT if model is None or isinstance(model, BertForMLM) else _BARE
     if path.is_dir():
-        return _report(read_directory(path), row, model=model)[0]
+        return report_directory(read_directory(path), row, model=model)[0]
     if not path.exists():
         raise FileNotFoundError(f"source: expected a directory or a safetensors file, but there is no {path}")
     sd, problem = read_file(path)
@@ -293,24 +287,6 @@ def checkpoint_report(
 
 
 # ---- directories: reading
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """A model that the loader knows: a row of a table whose keys are the names of `transformers`.
-
-    model_type: the family, as config.json names it. make: the class. read: (content of a config.json,
-    dropout or None) to the arguments of `make`, the config first, and what is wrong. write: (model,
-    architecture) to the content of a config.json. names: (model, state dict) to how it is written. guess: a
-    state dict to names, where the config cannot be used; None where there is no such guess.
-    """
-
-    model_type: str
-    make: Callable[..., nn.Module]
-    read: Callable[[Mapping, float | None], tuple[tuple, list[Problem]]]
-    write: Callable[[nn.Module, str], dict]
-    names: Callable[[nn.Module, Mapping], Names]
-    guess: Callable[[Mapping], Names] | None = None
 
 
 def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertForMLM:
@@ -332,41 +308,6 @@ def load_bert(dir: str | os.PathLike, *, dropout: float | None = None) -> BertFo
     return load_model(read_directory(as_checkpoint_dir(dir)), _BERT, dropout)
 
 
-def load_model(found: Directory, row: Architecture, dropout: float | None = None) -> nn.Module:
-    """The model of a directory that was read, in float32 and in eval mode.
-
-    It is for `load_bert` and `beyond.zoo.load`: a warning names the line that calls one of these.
-    """
-    report, model = _report(found, row, dropout)
-    report.check(depth=4)
-    model.to_empty(device="cpu")
-    copy_into(model, report.values)
-    return model.eval()
-
-
-def _report(
-    found: Directory, row: Architecture, dropout: float | None = None, model: nn.Module | None = None
-) -> tuple[CheckpointReport, nn.Module | None]:
-    """What loading a directory would do, and the model, without values: a new one where none is given."""
-    arguments, problems = ((), []) if found.config is None else row.read(found.config, dropout)
-    config = arguments[0] if arguments and not problems else None
-    problems = [*problems, *found.problems]
-    target = row.make.__name__
-    if not found.whole:  # with a file less, every key in it would be called missing
-        return CheckpointReport(target, problems=tuple(problems), **found.about), None
-    if config and config.n_layers > len(found.sd):
-        text = f"expected at most {len(found.sd)}, the number of keys in the weights, got {config.n_layers}"
-        problems.append(Problem("config", "num_hidden_layers", text))
-        config = None
-    if model is None and config:
-        with torch.device("meta"):  # without first values, which would only be overwritten
-            model = row.make(*arguments).float()
-    if model is None and not row.guess:
-        return CheckpointReport(target, problems=tuple(problems), **found.about), None
-    names = row.guess(found.sd) if model is None else row.names(model, found.sd)
-    return plan(found.sd, names, problems=problems, config=config, **found.about), model
-
-
 def config_from_hf(
     content: Mapping, dropout: float | None = None, *, model_type: str = "bert"
 ) -> tuple[BertConfig | None, list[Problem]]:
@@ -375,52 +316,13 @@ def config_from_hf(
     dropout: instead of the config's two, which must agree. model_type: "bert", or that of a relative whose
     encoder is the same.
     """
-    fields = Fields(content)
-    fields.fixed("model_type", (model_type,), required=True)
-    fields.fixed("hidden_act", ("gelu",), ", the exact one", required=True)
-    for name, (usual, meaning) in _FIXED.items():
-        fields.fixed(name, usual, meaning)
-    sizes = fields.sizes(_SIZES)
-    # Google's first configs have no such field: their code had the number in it.
-    ln_eps = fields.real("layer_norm_eps", 1e-12)
-    if ln_eps is not None and not 0 < ln_eps < float("inf"):
-        fields.wrong("layer_norm_eps", f"expected a finite number > 0, got {ln_eps}")
-    if dropout is None:
-        dropout = _one_dropout(fields)
-    problems = fields.problems
-    return (None if problems else BertConfig(**sizes, dropout=dropout, ln_eps=ln_eps)), problems
+    arguments, problems = read_bert_config(content, dropout, model_type)
+    return (None if problems else BertConfig(**arguments)), problems
 
 
 def _read_config(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]]:
     config, problems = config_from_hf(content, dropout)
     return (config,), problems
-
-
-def _one_dropout(fields: Fields) -> float | None:
-    dropouts = [fields.real(name) for name in _DROPOUTS]
-    for name, value in zip(_DROPOUTS, dropouts, strict=True):
-        if value is not None and not 0 <= value < 1:
-            fields.wrong(name, f"expected a probability in [0, 1), got {value}")
-    if None not in dropouts and dropouts[0] != dropouts[1]:
-        text = (
-            f"expected {_DROPOUTS[0]}, {dropouts[0]}, since this model has one dropout, got "
-            f"{dropouts[1]}; load_bert(dir, dropout=...) decides"
-        )
-        fields.wrong(_DROPOUTS[1], text)
-    return dropouts[0]
-
-
-_DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-# What the config of this model says, or may leave out, and why.
-_FIXED = {
-    "position_embedding_type": (("absolute", None), ""),
-    "is_decoder": ((False, None), ", an encoder"),
-    "is_encoder_decoder": ((False, None), ", an encoder"),
-    "add_cross_attention": ((False, None), ", an encoder"),
-    "tie_word_embeddings": ((True, None), ", the word table as decoder"),
-    "pruned_heads": (({}, None), ", all heads"),
-    "quantization_config": ((None,), ", plain weights"),
-}
 
 
 # ---- directories: writing
@@ -450,48 +352,10 @@ def save_bert(model: BertForMLM, dir: str | os.PathLike) -> None:
     write_model(as_path(dir, "dir"), model, _names_of(model), hf_config(model, "BertForMaskedLM"))
 
 
-def write_model(path: Path, model: nn.Module, names: Names, config: Mapping) -> None:
-    """Write config.json and the weights, each parameter of ours under its key: both files, or none.
-
-    ValueError where the path is a file or a weight cannot be loaded again; OSError where it cannot be
-    written.
-    """
-    check_values(model)
-    folder = Path(os.path.realpath(path))
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"dir: expected a directory, got a file, {folder}")
-    parameters, keys = dict(model.named_parameters()), {n: e.key for n, e in names.expected.items()}
-    # Copies, whole and in order: parameters may be views, and the file holds no two that share memory.
-    tensors = {key: parameters[name].detach().cpu().contiguous().clone() for name, key in keys.items()}
-    expected = {key: Expected(key, tuple(tensor.shape), None) for key, tensor in tensors.items()}
-    problems = [p for key, tensor in tensors.items() if (p := usable(key, tensor, expected[key])[1])]
-    CheckpointReport(type(model).__name__, problems=tuple(problems)).check()
-    weights = weights_content(tensors, {"format": "pt"}, f"{folder}: the weights")
-    # The config goes first and comes last: weights of one model never stand beside the config of another,
-    # which a load may not notice, since the number of heads shows in no shape.
-    write_files(folder, {WEIGHTS: weights, CONFIG: json.dumps(config, indent=2) + "\n"}, guard=CONFIG)
-
-
-def hf_config(model: nn.Module, architecture: str, model_type: str = "bert") -> dict:
-    """The config.json of a model with BERT's encoder, for `transformers`."""
+def hf_config(model: Any, architecture: str, model_type: str = "bert") -> dict:
+    """The content of the config.json of a model with BERT's encoder, for `transformers`."""
     config = replace(model.config)  # checked once more: it can be changed after it was made
-    return {
-        "architectures": [architecture],
-        "model_type": model_type,
-        **{hf: getattr(config, ours) for ours, hf in _SIZES.items()},
-        **dict.fromkeys(_DROPOUTS, config.dropout),
-        "layer_norm_eps": config.ln_eps,
-        "hidden_act": "gelu",
-        "position_embedding_type": "absolute",
-        "is_decoder": False,
-        "add_cross_attention": False,
-        "tie_word_embeddings": True,
-        "initializer_range": 0.02,
-        # Theirs never trains the row of the padding id. Ours trains every row, and which id a tokenizer pads
-        # with is not known here, so there is none.
-        "pad_token_id": None,
-        "dtype": short_name(model.encoder.word.weight.dtype),
-    }
+    return bert_config_content(config, architecture, model_type, short_name(model.encoder.word.weight.dtype))
 
 
 _BERT = Architecture(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 Content = str | bytes | Callable[[Path], None]
@@ -41,8 +41,7 @@ def write_files(folder: Path, files: Mapping[str, Content], guard: str | None = 
         if not folder.exists():
             os.rename(work, folder)
             return
-        old = folder / guard if guard else None
-        if old and old.exists() and old.read_bytes() != (work / guard).read_bytes():
+        if guard and (folder / guard).exists() and _differ(folder / guard, work / guard):
             _replace_guarded(work, folder, files, guard)
         else:
             _replace(work, folder, files)
@@ -50,12 +49,16 @@ def write_files(folder: Path, files: Mapping[str, Content], guard: str | None = 
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _replace(work: Path, folder: Path, names) -> None:
+def _differ(a: Path, b: Path) -> bool:
+    return a.read_bytes() != b.read_bytes()
+
+
+def _replace(work: Path, folder: Path, names: Iterable[str]) -> None:
     for name in names:
         os.replace(work / name, folder / name)
 
 
-def _replace_guarded(work: Path, folder: Path, names, guard: str) -> None:
+def _replace_guarded(work: Path, folder: Path, names: Iterable[str], guard: str) -> None:
     aside = work / f"{guard}.old"
     os.replace(folder / guard, aside)
     try:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import (
@@ -84,7 +85,8 @@ class WordPieceTokenizer:
         file.
         """
         _check_flag("lowercase", lowercase)
-        pieces = read_vocab_txt(Path(path))
+        path = Path(path)
+        pieces = read_vocab_txt(path)
         with naming(path):
             return cls(pieces, lowercase)
 
@@ -117,16 +119,17 @@ class WordPieceTokenizer:
         if not lines:
             raise ValueError("expected texts to learn from, got none")
         backend = _backend(models.WordPiece(unk_token="[UNK]"), lowercase, None, True)
-        limits = (
-            {}
-            if alphabet is None
-            else {"initial_alphabet": list(alphabet), "limit_alphabet": len(set(alphabet))}
-        )
+        characters: dict[str, Any] = {}
+        if alphabet is not None:
+            characters = {"initial_alphabet": list(alphabet), "limit_alphabet": len(set(alphabet))}
         # The library numbers the pieces of one character by chance, and breaks ties by number: it gets them
         # in a fixed order, so that the same texts always give the same vocabulary.
         inner = [f"##{c}" for c in _inner_characters(backend, lines) if alphabet is None or c in alphabet]
         trainer = trainers.WordPieceTrainer(
-            vocab_size=max(size, 0), special_tokens=[*SPECIAL_TOKENS, *inner], show_progress=False, **limits
+            vocab_size=max(size, 0),
+            special_tokens=[*SPECIAL_TOKENS, *inner],
+            show_progress=False,
+            **characters,
         )
         backend.train_from_iterator(lines, trainer)
         ids = backend.get_vocab()
@@ -275,7 +278,7 @@ def split_pairs(texts: Iterable[str | tuple[str, str]]) -> list[tuple[str, ...]]
 
     A pair is a tuple or a list of two strings. Anything else raises TypeError and says where it stood.
     """
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for i, text in enumerate(_check_texts(texts)):
         if isinstance(text, str):
             rows.append((text,))

@@ -23,6 +23,7 @@ from torch.nn import functional as F
 from .. import checkpoint
 from ..checks import as_index, as_real, check_config
 from ..hf.config import Fields
+from ..hf.loading import Architecture
 from ..hf.plan import Names, expected_by, load_into
 from ..hf.weights import Problem
 from ..masking import IGNORE
@@ -369,7 +370,5 @@ def _read(content: Mapping, dropout: float | None) -> tuple[tuple, list[Problem]
 
 
 ARCHITECTURES = {
-    "ElectraForPreTraining": checkpoint.Architecture(
-        "electra", ElectraDiscriminator, _read, config_to_hf, hf_names
-    )
+    "ElectraForPreTraining": Architecture("electra", ElectraDiscriminator, _read, config_to_hf, hf_names)
 }

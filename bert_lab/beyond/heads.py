@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from .. import checkpoint
 from ..checks import as_device_ids, as_index, as_real, check_config
 from ..hf.config import Fields
+from ..hf.loading import Architecture
 from ..hf.plan import Names, check_mapping, expected_by, load_into, sizes_of
 from ..hf.weights import Problem
 from ..model import BertConfig, BertEncoder, linear
@@ -256,6 +257,6 @@ def config_to_hf(model: _Headed, architecture: str) -> dict:
 
 
 ARCHITECTURES = {
-    kind.__name__: checkpoint.Architecture("bert", kind, config_from_hf, config_to_hf, hf_names)
+    kind.__name__: Architecture("bert", kind, config_from_hf, config_to_hf, hf_names)
     for kind in (BertForSequenceClassification, BertForTokenClassification)
 }

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..checkpoint import Architecture
 from ..checks import as_bool, as_index, as_real, check_config
 from ..hf.config import SIZES, Fields
+from ..hf.loading import Architecture
 from ..hf.plan import Expected, Names, expected_by, load_into, short_name
 from ..hf.weights import Problem
 from ..model import BertConfig, BertEncoder, BertForMLM, BertLayer, linear, table

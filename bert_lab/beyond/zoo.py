@@ -12,8 +12,9 @@ from pathlib import Path
 
 from torch import nn
 
-from ..checkpoint import ARCHITECTURES, load_model, save_bert, write_model
+from ..checkpoint import ARCHITECTURES, save_bert
 from ..checks import as_path
+from ..hf.loading import load_model, write_model
 from ..hf.report import CheckpointError, CheckpointReport, as_checkpoint_dir
 from ..hf.weights import Directory, read_directory
 from ..model import BertForMLM

@@ -596,7 +596,7 @@ ROWS = [
     Mutant(
         id="b18",
         pitfall="dropout left on after a load",
-        module="checkpoint",
+        module="hf.loading",
         old="    return model.eval()\n",
         new="    return model\n",
         misconception="A model that was loaded is ready to use.",

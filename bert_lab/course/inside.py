@@ -28,25 +28,11 @@ from bert_lab.course.contract import HOME, source_path
 resource = importlib.import_module("resource") if os.name == "posix" else None  # others have no such limits
 MEMORY = 4 * 2**30  # bytes of address space beyond those at the start
 FILE_SIZE = 64 * 2**20  # bytes of any file that is written
-_CHAIN = ("masking", "batches", "padding", "model", "hf.plan", "checkpoint")  # what the contract is made of
-_KEPT = {
-    "bert_lab",
-    *(
-        f"bert_lab.{name}"
-        for name in (
-            "checks",
-            "fast_masking",
-            "files",
-            "hf",
-            "hf.config",
-            "hf.report",
-            "hf.tokenizer_files",
-            "hf.weights",
-            "rng",
-            "wordpiece",
-        )
-    ),
-}
+# What the contract is made of, and what of the package stays as it is beside it.
+_CHAIN = ("masking", "batches", "padding", "model", "hf.plan", "hf.loading", "checkpoint")
+_HF = ("hf", "hf.config", "hf.report", "hf.tokenizer_files", "hf.weights")
+_REST = ("checks", "fast_masking", "files", "rng", "text_table", "wordpiece", *_HF)
+_KEPT = {"bert_lab", *(f"bert_lab.{name}" for name in _REST)}
 _COURSE_TESTS = Path(test_bert.__file__)
 
 

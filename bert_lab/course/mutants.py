@@ -29,8 +29,8 @@ _USERS = {
     "batches": ["batches"],
     "padding": ["padding", "model", "checkpoint"],
     "model": ["model", "checkpoint"],
-    "hf.plan": ["hf.plan", "checkpoint"],
-    "checkpoint": ["checkpoint"],
+    "hf.plan": ["hf.plan", "hf.loading", "checkpoint"],
+    "hf.loading": ["hf.loading", "checkpoint"],
 }
 
 

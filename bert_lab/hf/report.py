@@ -11,6 +11,7 @@ from pathlib import Path
 from torch import Tensor
 
 from ..checks import as_path
+from ..text_table import text_table
 from .weights import CONFIG, WEIGHTS, Problem
 
 
@@ -112,8 +113,7 @@ class CheckpointReport:
             changes = [e.how, e.renamed and f"today {e.renamed}", e.cast and f"cast to {e.cast}"]
             shape = "-" if e.shape is None else show_shape(e.shape)
             rows.append((e.key, e.ours or "-", shape, e.dtype, ", ".join(filter(None, changes))))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return text_table(rows)
 
     def text(self, *, paths: bool = False) -> str:
         """The report in words; with `paths`, the checkpoint's place on this machine too."""
