@@ -423,6 +423,8 @@ def test_normal_refuses_bad_arguments():
             normal_init(shape, 1.0, rng)
     with pytest.raises(ValueError, match=r"shape\[1\].*got -1"):
         normal_init((2, -1), 1.0, rng)
+    with pytest.raises(ValueError, match=rf"shape\[0\].*got {2**63}"):
+        normal_init(2**63, 1.0, rng)
     for std in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="std"):
             normal_init(2, std, rng)
