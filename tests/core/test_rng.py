@@ -45,10 +45,11 @@ def test_below_rejects_as_the_reference_does(seed, n):
 
 
 def test_below_skips_words_under_the_threshold(monkeypatch):
-    words = iter([15, 56])  # for n = 40 the threshold is 2^32 mod 40 = 16
+    words = iter([15, 57, 16])  # for n = 40 the threshold is 2^32 mod 40 = 16
     monkeypatch.setattr(PCG32, "next_u32", lambda self: next(words))
-    assert PCG32(0).below(40) == 16
-    assert next(words, "both words used") == "both words used"
+    assert PCG32(0).below(40) == 17
+    assert PCG32(0).below(40) == 16  # the threshold itself is taken
+    assert next(words, "all words used") == "all words used"
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 63, _BLOCK - 1, _BLOCK, _BLOCK + 1, 2 * _BLOCK + 7])
