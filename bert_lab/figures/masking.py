@@ -29,7 +29,7 @@ def _draw_picks(ax, picks, n: int, p: float, sds: float) -> str:
     pmf = pick_pmf(n, p)
     picks = _picks(picks, n)
     rows = picks.size
-    share = np.bincount(picks, minlength=n + 1) / rows
+    share = np.bincount(picks, minlength=pmf.size) / rows
     sd = np.sqrt(pmf * (1 - pmf) / rows)
     inside = np.abs(share - pmf) <= sds * sd + 1e-12
     reach = 4.5 * math.sqrt(n * p * (1 - p))
@@ -245,7 +245,7 @@ def row_joint(recipes: dict, n: int, p: float) -> BookFigure:
     with canvas(3.0, len(recipes), sharey=True) as (fig, axes):
         for ax, (name, picks), (color, _, marker) in zip(axes, recipes.items(), LINES, strict=False):
             picks = _picks(picks, n)
-            share = np.bincount(picks, minlength=n + 1) / picks.size
+            share = np.bincount(picks, minlength=pmf.size) / picks.size
             k = np.arange(min(n, math.ceil(n * p + 4 * math.sqrt(n * p * (1 - p)) + 1)) + 1)
             ax.bar(k, share[k], color=FATES["R"][0], edgecolor=color, linewidth=0.8)
             ax.plot(k, pmf[k], color=BLACK, marker=marker, markersize=3.5, linewidth=0.8, label="binomial")

@@ -72,6 +72,7 @@ def test_the_defaults_are_those_of_bert_base():
         ({"n_layers": 0}, ValueError, "n_layers"),
         ({"max_len": -5}, ValueError, "max_len"),
         ({"type_vocab": 0}, ValueError, "type_vocab"),
+        ({"vocab": 2**31}, ValueError, "vocab: .* got 2147483648"),
         ({"d_ff": 1.5}, TypeError, "d_ff: expected an integer, got 1.5"),
         ({"d_model": True}, TypeError, "d_model"),
         ({"vocab": "40"}, TypeError, "vocab"),
@@ -409,6 +410,8 @@ def test_fill_mask():
     assert first[0] == ("sat", pytest.approx(1.0))
     assert all(piece in pieces for piece, _ in first)
     assert [p for _, p in first] == sorted((p for _, p in first), reverse=True)
+    for top_k in (1, 8):  # as many as there are pieces
+        assert [len(best) for best in fill_mask(model, tok, "[MASK]", top_k)] == [top_k]
     for text, top_k, message in (
         ("the cat", 3, r"expected at least one \[MASK\]"),
         ("[MASK]", 0, "top_k: .* got 0"),

@@ -45,10 +45,11 @@ def test_below_rejects_as_the_reference_does(seed, n):
 
 
 def test_below_skips_words_under_the_threshold(monkeypatch):
-    words = iter([15, 56])  # for n = 40 the threshold is 2^32 mod 40 = 16
+    words = iter([15, 57, 16])  # for n = 40 the threshold is 2^32 mod 40 = 16
     monkeypatch.setattr(PCG32, "next_u32", lambda self: next(words))
-    assert PCG32(0).below(40) == 16
-    assert next(words, "both words used") == "both words used"
+    assert PCG32(0).below(40) == 17
+    assert PCG32(0).below(40) == 16  # the threshold itself is taken
+    assert next(words, "all words used") == "all words used"
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 63, _BLOCK - 1, _BLOCK, _BLOCK + 1, 2 * _BLOCK + 7])
@@ -423,6 +424,8 @@ def test_normal_refuses_bad_arguments():
             normal_init(shape, 1.0, rng)
     with pytest.raises(ValueError, match=r"shape\[1\].*got -1"):
         normal_init((2, -1), 1.0, rng)
+    with pytest.raises(ValueError, match=rf"shape\[0\].*got {2**63}"):
+        normal_init(2**63, 1.0, rng)
     for std in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="std"):
             normal_init(2, std, rng)

@@ -71,6 +71,7 @@ def test_a_panel_for_each_task():
     assert ticks(left.yaxis) == [(0, "x"), (1, "y")] and left.get_position().x1 < right.get_position().x0
     assert left.get_xlim() == right.get_xlim() == pytest.approx((0 - 0.08 * 0.75, 0.75 + 0.32 * 0.75))
     assert left.get_xlabel() == right.get_xlabel() == "score"
+    assert not any(label.get_visible() for label in right.get_yticklabels())  # one scale for both
     assert fig.alt == (
         "A dot for each seed, a bar at the mean of: score."
         " a: x 0.5000 (0.2500 to 0.7500); y 0.5000. b: x 0.5000 (0.5000 to 0.5000); y 0.0000."

@@ -88,11 +88,12 @@ def test_heads_stand_side_by_side():
     figures.png(fig)
 
 
-def test_the_scale_stands_close_to_a_small_map():
+def test_a_small_map_stands_in_the_middle_and_its_scale_close_to_it():
     fig = figures.attention_map(WEIGHTS, WORDS)
     fig.canvas.draw()
     ax, bar = fig.axes
     assert 0 < bar.get_position().x0 - ax.get_position().x1 < 0.05
+    assert ax.get_position().x0 == pytest.approx(1 - bar.get_position().x1, abs=0.1)
     figures.png(fig)
 
 

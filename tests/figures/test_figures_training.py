@@ -135,6 +135,7 @@ def test_hit_bars_side_by_side():
         assert ax.get_title(loc="left") == test and ax.get_xticks().max() == 1
     assert ticks(fig.axes[0].yaxis) == list(enumerate(four))
     assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
+    assert not any(label.get_visible() for label in fig.axes[1].get_yticklabels())  # one scale for both
     figures.png(fig)
     fig = MADE["hit_bars, two tests"]()
     assert fig.alt == (
