@@ -412,6 +412,6 @@ def test_a_config_that_is_written_is_read_by_both(kind):
 
 def test_a_pooler_that_a_token_model_does_not_use_is_known():
     names = hf_names(BertForTokenClassification(SMALL, 2))
-    assert names.extras("bert.pooler.dense.weight") == "the pooler"
-    assert names.extras("bert.embeddings.position_ids") and names.extras("bert.pooler.x") is None
-    assert hf_names(BertForSequenceClassification(SMALL, 2)).extras("bert.pooler.dense.weight") is None
+    assert names.extra("bert.pooler.dense.weight") == "the pooler"
+    assert names.extra("bert.embeddings.position_ids") and names.extra("bert.pooler.x") is None
+    assert hf_names(BertForSequenceClassification(SMALL, 2)).extra("bert.pooler.dense.weight") is None

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 import transformers
-from test_model import TINY, batch_of, lively
+from small_models import TINY, batch_of, lively
 from theirs import hf_sizes, noisy
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
