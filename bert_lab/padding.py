@@ -155,19 +155,19 @@ class TokenBatch(Unpadded):
         config: Sizes,
         device: torch.device,
     ):
-        array = as_device_ids(ids, "ids", config.vocab)
-        if array.ndim != 2 or array.shape[1] > config.max_len:
-            raise ValueError(f"ids: expected [B, T] with T <= {config.max_len}, got {list(array.shape)}")
-        types = np.zeros_like(array)
+        ids = as_device_ids(ids, "ids", config.vocab)  # int64 [B, T]
+        if ids.ndim != 2 or ids.shape[1] > config.max_len:
+            raise ValueError(f"ids: expected [B, T] with T <= {config.max_len}, got {list(ids.shape)}")
+        types = np.zeros_like(ids)
         if token_type_ids is not None:
             types = as_device_ids(token_type_ids, "token_type_ids", max(1, config.type_vocab))
-        if types.shape != array.shape:
+        if types.shape != ids.shape:
             raise ValueError(
-                f"token_type_ids: expected the shape of ids, {list(array.shape)}, got {list(types.shape)}"
+                f"token_type_ids: expected the shape of ids, {list(ids.shape)}, got {list(types.shape)}"
             )
-        real = as_real_positions(attn_mask, array.shape)
+        real = as_real_positions(attn_mask, ids.shape)
         super().__init__(torch.tensor(real, device=device), allowed)
-        self.ids = self.take(torch.tensor(array, device=device))
+        self.ids = self.take(torch.tensor(ids, device=device))
         self.token_types = self.take(torch.tensor(types, device=device))
 
 

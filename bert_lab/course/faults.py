@@ -231,7 +231,7 @@ ROWS = [
         pitfall="a causal mask copied from GPT",
         module="padding",
         old="        super().__init__(torch.tensor(real, device=device), allowed)\n",
-        new="        allowed = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()\n"
+        new="        allowed = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()\n"
         "        super().__init__(torch.tensor(real, device=device), allowed)\n",
         misconception="Attention needs a triangular mask, or it would see the answer.",
         symptom="The encoder reads in one direction: the first position knows nothing of the last.",
