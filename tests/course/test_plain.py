@@ -58,6 +58,7 @@ def test_the_generator(seed, stream, n):
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any), st.integers(0, 2**32 - 1))
 @example([7, 1, 2, 0], 2**32 - 1)  # 0.7 + 0.1 + 0.2 rounds to just below 1
+@example([1, 1], 2**31)  # a draw that equals a cumulative weight goes on to the next
 def test_the_categorical(parts, raw):
     weights = [part / sum(parts) for part in parts]
     u = raw * 2**-32
