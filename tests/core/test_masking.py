@@ -1,4 +1,4 @@
-"""Masking against the slow specification, its twin against the loop, golden vectors, and bad input."""
+"""Masking by hand, its blocks against its loop, golden vectors, and bad input; see also `test_plain`."""
 
 import json
 import math
@@ -9,13 +9,11 @@ import make_masking_vectors
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from oracles import SlowPCG32, slow_categorical, slow_mask
 
 from bert_lab import PCG32, ScriptedDraws, fast_masking, mlm_mask
+from bert_lab.course import plain
 from bert_lab.fast_masking import mask_in_blocks
-from bert_lab.masking import BERT_SPLIT, _mask_one_by_one
+from bert_lab.masking import _mask_one_by_one
 
 VECTORS = json.loads(make_masking_vectors.PATH.read_text(encoding="utf-8"))
 
@@ -98,29 +96,6 @@ def test_calls_go_on_where_the_last_one_stopped_and_seeds_repeat():
     assert mask(ids, 0.5, PCG32(21)) == first
 
 
-class OneByOne:
-    """A PCG32 by another name: it gets the loop."""
-
-    def __init__(self, rng):
-        self.uniform, self.below = rng.uniform, rng.below
-
-
-@given(
-    st.lists(st.integers(0, 39), max_size=30),
-    st.floats(0, 1),
-    st.integers(0, 2**64 - 1),
-    st.sampled_from([BERT_SPLIT, (0, 1, 0), (1, 0, 0), (0, 0.5, 0.5), (1 / 3, 1 / 3, 1 / 3)]),
-)
-def test_loop_and_twin_follow_the_specification(ids, p, seed, split):
-    special = [x < 5 for x in ids]
-    slow = SlowPCG32(seed)
-    want = slow_mask(ids, special, 4, 40, p, slow, split)
-    rng = PCG32(seed)
-    assert mask(ids, p, rng, split=split) == want
-    assert rng.state == slow.state
-    assert mask(ids, p, OneByOne(PCG32(seed)), split=split) == want
-
-
 def test_a_word_is_compared_with_p_and_the_split_exactly():
     word, action, then = PCG32(42).block(3).tolist()
     for half, picked in ((0.5, True), (0.0, False)):  # just above the word, and no more than it
@@ -144,22 +119,6 @@ def assert_twins(ids, special, vocab, p, seed, split):
     by_loop = _mask_one_by_one(ids, special, 0, vocab, p, b, split)
     np.testing.assert_array_equal(in_blocks, by_loop)
     assert a == b
-
-
-shares = st.lists(st.integers(0, 10), min_size=3, max_size=3).filter(any)
-vocabularies = st.sampled_from([1, 2, 5, 40, 30522, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 1])
-probabilities = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.15, 0.4, 2**-32, 1 - 2**-32]))
-
-
-@settings(max_examples=400)
-@given(st.lists(st.booleans(), max_size=200), vocabularies, probabilities, st.integers(0, 2**64 - 1), shares)
-@example(special=[], vocab=40, p=0.15, seed=0, parts=[8, 1, 1])
-@example(special=[True] * 9, vocab=40, p=1.0, seed=0, parts=[8, 1, 1])
-@example(special=[False], vocab=2**31 + 1, p=1.0, seed=3, parts=[0, 1, 0])
-def test_twin_equals_loop(special, vocab, p, seed, parts):
-    split = tuple(part / sum(parts) for part in parts)
-    ids = np.arange(len(special)) % vocab
-    assert_twins(ids, special, vocab, p, seed, split)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.15, 0.4, 0.9, 1.0])
@@ -203,37 +162,28 @@ def test_vectors_are_current_and_say_how_they_were_made():
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
 def test_golden_cases(case):
-    flat_ids = np.ravel(case["ids"]).astype(int).tolist()
-    flat_special = np.ravel(case["special_mask"]).astype(bool).tolist()
-    slow = SlowPCG32(case["seed"], case["stream"])
-    want = slow_mask(
-        flat_ids, flat_special, case["mask_id"], case["vocab"], case["p"], slow, tuple(case["split"])
-    )
-    assert np.ravel(case["inputs"]).tolist() == want[0]
-    assert np.ravel(case["labels"]).tolist() == want[1]
-    assert case["state"] == slow.state == int(case["state_hex"], 16)
-
-    rng = PCG32(case["seed"], case["stream"])
     arguments = [case[name] for name in ("ids", "special_mask", "mask_id", "vocab", "p")]
-    inputs, labels = mlm_mask(*arguments, rng, split=case["split"])
-    assert inputs.tolist() == case["inputs"]
-    assert labels.tolist() == case["labels"]
-    assert rng.state == case["state"]
+    for generator, masking in ((PCG32, mlm_mask), (plain.PCG32, plain.mlm_mask)):
+        rng = generator(case["seed"], case["stream"])
+        inputs, labels = masking(*arguments, rng, split=case["split"])
+        assert inputs.tolist() == case["inputs"]
+        assert labels.tolist() == case["labels"]
+        assert rng.state == case["state"] == int(case["state_hex"], 16)
 
 
 def test_golden_generators_and_categoricals():
     for case in VECTORS["generators"]:
         seed, stream = int(case["seed_hex"], 16), int(case["stream_hex"], 16)
-        rng, slow = PCG32(seed, stream), SlowPCG32(seed, stream)
+        rng, slow = PCG32(seed, stream), plain.PCG32(seed, stream)
         assert rng.state == slow.state == int(case["first_state_hex"], 16)
         assert [slow.next_u32() for _ in range(6)] == rng.copy().block(6).tolist() == case["words"]
-        slow = SlowPCG32(seed, stream)
+        slow = plain.PCG32(seed, stream)
         assert [slow.uniform() for _ in range(3)] == case["uniforms"]
         assert [slow.below(40) for _ in range(3)] == case["below_40"]
         assert [slow.below(3 * 2**30) for _ in range(6)] == case["below_3221225472"]
         assert slow.state == int(case["state_hex"], 16)
     for case in VECTORS["categorical"]:
-        assert slow_categorical(case["weights"], case["u"]) == case["index"]
+        assert plain.sample_categorical(case["weights"], case["u"]) == case["index"]
 
 
 def test_golden_cases_reach_rejections_and_neighboring_picks():
@@ -243,7 +193,7 @@ def test_golden_cases_reach_rejections_and_neighboring_picks():
     def rejects(case):
         calls = []
 
-        class Counting(SlowPCG32):
+        class Counting(plain.PCG32):
             def next_u32(self):
                 calls.append("word")
                 return super().next_u32()
@@ -254,15 +204,8 @@ def test_golden_cases_reach_rejections_and_neighboring_picks():
                 calls.extend(["rejected"] * (len(calls) - before - 1))
                 return value
 
-        slow_mask(
-            np.ravel(case["ids"]).astype(int).tolist(),
-            np.ravel(case["special_mask"]).tolist(),
-            case["mask_id"],
-            case["vocab"],
-            case["p"],
-            Counting(case["seed"], case["stream"]),
-            case["split"],
-        )
+        arguments = [case[name] for name in ("ids", "special_mask", "mask_id", "vocab", "p")]
+        plain.mlm_mask(*arguments, Counting(case["seed"], case["stream"]), split=case["split"])
         return "rejected" in calls
 
     assert sum(map(rejects, VECTORS["cases"])) >= 2

@@ -1,4 +1,4 @@
-"""The model against float64 NumPy, its own unpacked twin, and its properties; and what it refuses."""
+"""The model: its properties, and what it refuses. `test_plain` compares it with the plain reference."""
 
 import math
 
@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import slow_encoder, slow_head, slow_layer
 from small_models import TINY, batch_of, lively, model_of
 
 from bert_lab import (
@@ -23,13 +22,6 @@ from bert_lab import (
     mlm_batch,
     normal_init,
 )
-
-
-def weights_of(module):
-    return {
-        name: parameter.detach().numpy().astype(np.float64) for name, parameter in module.named_parameters()
-    }
-
 
 # --- configuration
 
@@ -74,30 +66,6 @@ def test_a_model_needs_a_config(kind):
 
 
 # --- the formula
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (2, 5)])
-def test_layer_equals_the_formula(shape):
-    layer = lively(BertLayer(TINY)).double()
-    h = normal_init((*shape, 12), 1.0, PCG32(3)).astype(np.float64)
-    want = [slow_layer(row, weights_of(layer), TINY.n_heads, 1e-12) for row in h]
-    np.testing.assert_allclose(layer(torch.from_numpy(h)).detach().numpy(), want, atol=1e-11)
-
-
-@pytest.mark.parametrize("lengths", [[5], [7, 7], [6, 2, 1]])
-def test_logits_and_loss_equal_the_formula(lengths):
-    model = model_of()
-    ids, types, mask, labels = batch_of(lengths)
-    logits, loss = model(ids, types, mask, labels)
-    weights, losses = weights_of(model), []
-    for b, n in enumerate(lengths):
-        h = slow_encoder(ids[b, :n].numpy(), types[b, :n].numpy(), weights, TINY)
-        want = slow_head(h, weights, 1e-12)
-        np.testing.assert_allclose(logits[b, :n].detach().numpy(), want, atol=1e-10)
-        for t in range(n):
-            if labels[b, t] != -100:
-                losses.append(np.log(np.exp(want[t]).sum()) - want[t, labels[b, t]])
-    assert loss.item() == pytest.approx(np.mean(losses), abs=1e-11)
 
 
 def test_every_norm_uses_the_small_epsilon():
