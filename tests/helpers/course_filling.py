@@ -19,17 +19,18 @@ def filled(names=None, part: str = "whole") -> str:
     """bert.py as `start` makes it, with these names (all, where none are given) as the reference has them."""
     text = stub(part)
     names = PARTS[part] if names is None else names
-    imports, helpers = set(), []
+    imports, helpers, rows = set(), [], []
     for module in dict.fromkeys(HOME[name] for name in PARTS[part]):
         own = [name for name in names if HOME[name] == module]
         reference = Definitions(source_path(module).read_text(encoding="utf-8"))
         for name in own:
             text = text.replace(Definitions(text).text(name), reference.text(name))
-        more_imports, more_helpers = needs(module, reference, own, set(PARTS[part]))
+        more_imports, more_helpers, more_rows = needs(module, reference, own, set(PARTS[part]))
         imports |= more_imports
         helpers += more_helpers
+        rows += more_rows
     head, first, rest = text.partition("\n\ndef mlm_mask(")
-    return "\n\n".join([head, *sorted(imports), *helpers]) + "\n" + first + rest
+    return "\n\n".join([head, *sorted(imports), *helpers]) + "\n" + first + "\n\n".join([rest, *rows])
 
 
 class Definitions:
@@ -57,7 +58,7 @@ class Definitions:
 
 
 def needs(module: str, reference: Definitions, names: list[str], contract: set[str]):
-    """The import lines and the helpers, in their order, that these definitions use, and so on."""
+    """The import lines, the helpers and then the values of models that these definitions use, and so on."""
     imports, helpers, seen, todo = set(), set(), set(), list(names)
     while todo:
         name = todo.pop()
@@ -73,8 +74,13 @@ def needs(module: str, reference: Definitions, names: list[str], contract: set[s
                     todo.append(used)
                 else:
                     imports.add(f"from bert_lab.{module} import {used}")
-    # One text once: two names may share it.
-    return imports, list(dict.fromkeys(reference.text(name) for name in reference.nodes if name in helpers))
+    before, after = {}, {}  # a value that is made of the contract's classes comes after them
+    for name in (name for name in reference.nodes if name in helpers):
+        value = isinstance(reference.nodes[name], ast.Assign)
+        made_of = contract | {name for names in after.values() for name in names}
+        place = after if value and reference.used(name) & made_of else before
+        place.setdefault(reference.text(name), []).append(name)  # one text once: two names may share it
+    return imports, list(before), list(after)
 
 
 def import_line(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
