@@ -254,7 +254,7 @@ class BertConfig:
         check_number(self.ln_eps, "ln_eps", 2**-1074, math.inf)
 
 
-def drawn(layer, rng: PCG32):
+def initialized(layer, rng: PCG32):
     """A linear layer or a table with first weights: normal with standard deviation 0.02, and biases 0."""
     if not layer.weight.is_meta:  # it has no memory yet: the values of a file will follow
         layer.weight.data.copy_(torch.from_numpy(normal_init(tuple(layer.weight.shape), 0.02, rng)))
@@ -274,9 +274,12 @@ class BertLayer(nn.Module):
         check_type(config, BertConfig, "config")
         self.n_heads, d, rng = config.n_heads, config.d_model, rng or PCG32(0)
         parts = ("query", "key", "value", "output")
-        self.attention = nn.ModuleDict({part: drawn(nn.Linear(d, d), rng) for part in parts})
+        self.attention = nn.ModuleDict({part: initialized(nn.Linear(d, d), rng) for part in parts})
         self.attention_norm = nn.LayerNorm(d, config.ln_eps)
-        self.ff_in, self.ff_out = drawn(nn.Linear(d, config.d_ff), rng), drawn(nn.Linear(config.d_ff, d), rng)
+        self.ff_in, self.ff_out = (
+            initialized(nn.Linear(d, config.d_ff), rng),
+            initialized(nn.Linear(config.d_ff, d), rng),
+        )
         self.ff_norm = nn.LayerNorm(d, config.ln_eps)
         self.drop = nn.Dropout(config.dropout)
 
@@ -303,9 +306,9 @@ class BertEncoder(nn.Module):
         super().__init__()
         check_type(config, BertConfig, "config")
         self.config, rng = config, rng or PCG32(0)
-        self.word = drawn(nn.Embedding(config.vocab, config.d_model), rng)
-        self.position = drawn(nn.Embedding(config.max_len, config.d_model), rng)
-        self.token_type = drawn(nn.Embedding(config.type_vocab, config.d_model), rng)
+        self.word = initialized(nn.Embedding(config.vocab, config.d_model), rng)
+        self.position = initialized(nn.Embedding(config.max_len, config.d_model), rng)
+        self.token_type = initialized(nn.Embedding(config.type_vocab, config.d_model), rng)
         self.norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.layers = nn.ModuleList(BertLayer(config, rng) for _ in range(config.n_layers))
         self.drop = nn.Dropout(config.dropout)
@@ -349,7 +352,7 @@ class BertForMLM(nn.Module):
         super().__init__()
         self.config, rng = config, rng or PCG32(0)
         self.encoder = BertEncoder(config, rng)
-        self.transform = drawn(nn.Linear(config.d_model, config.d_model), rng)
+        self.transform = initialized(nn.Linear(config.d_model, config.d_model), rng)
         self.transform_norm = nn.LayerNorm(config.d_model, config.ln_eps)
         self.decoder_bias = nn.Parameter(torch.zeros(config.vocab))
 
@@ -415,7 +418,10 @@ def matched(model: nn.Module, sd: Mapping) -> dict[str, Tensor]:
     found, wrong = {}, []
     for key in sorted(sd, key=lambda key: DECODER in str(key)):  # after what they repeat
         check_type(key, str, "sd")
-        name, value = today(key), torch.from_numpy(sd[key]) if isinstance(sd[key], np.ndarray) else sd[key]
+        name, value = (
+            canonical_name(key),
+            torch.from_numpy(sd[key]) if isinstance(sd[key], np.ndarray) else sd[key],
+        )
         place = REPEATS.get(name, name)
         if re.fullmatch(extras, name):
             continue
@@ -434,7 +440,7 @@ def matched(model: nn.Module, sd: Mapping) -> dict[str, Tensor]:
     return {name: found[hf_name(name)] for name, _ in model.named_parameters()}
 
 
-def today(key: str) -> str:
+def canonical_name(key: str) -> str:
     """A key without `bert.`, and with the weight and bias of a norm that were gamma and beta of old."""
     key = re.sub(r"^bert\.(?=(embeddings|encoder|pooler)\.)", "", key)
     return re.sub(
@@ -449,7 +455,7 @@ def hf_bert_encoder_sd(sd: Mapping) -> dict[str, Tensor]:
     parameters, to the tensors themselves: not copied, not cast. Errors: as in `load_hf_bert`.
     """
     check_type(sd, Mapping, "sd")
-    shapes = {today(str(key)): (*np.shape(value), 1, 1) for key, value in sd.items()}
+    shapes = {canonical_name(str(key)): (*np.shape(value), 1, 1) for key, value in sd.items()}
     names = [*list(HF_NAMES.values())[:3], "encoder.layer.0.intermediate.dense"]
     (vocab, d, *_), (max_len, *_), (kinds, *_), (d_ff, *_) = (
         shapes.get(f"{n}.weight", (1, 1)) for n in names

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,3 +138,12 @@ def test_what_is_refused(call, error, message):
 
 def test_a_config_of_a_kind_that_derives_is_one():
     checks.check_config(Other(), Plan)
+
+
+def test_paths():
+    assert checks.as_path("a/b", "dir") == checks.as_path(Path("a/b"), "dir") == Path("a/b")
+    assert checks.as_path(b"a", "dir") == Path("a")
+    with pytest.raises(ValueError, match=r"^dir: expected a path, got an empty string$"):
+        checks.as_path("", "dir")
+    with pytest.raises(TypeError, match=r"^dir: expected a path, got int$"):
+        checks.as_path(3, "dir")

@@ -498,6 +498,10 @@ def test_many_rows_are_attended_in_parts_of_like_length():
     mask[5] = 0  # and a row of padding alone
     groups = model.encoder.batch_of(ids, types, mask).groups
     assert [group.shape[1] for group in groups] == [3, 7, 9]
+    more = model.encoder.batch_of(*(part.repeat(2, 1) for part in (ids, types, mask))).groups
+    assert [group.shape[0] for group in more] == [6, 6, 6, 6]
+    odd = model.encoder.batch_of(*(part.repeat(2, 1)[1:] for part in (ids, types, mask))).groups
+    assert [group.shape[0] for group in odd] == [6, 6, 6, 5]
     logits, _ = model(ids, types, mask)
     for b in range(len(lengths)):
         alone, _ = model(ids[b : b + 1], types[b : b + 1], mask[b : b + 1])

@@ -274,10 +274,22 @@ def test_script_fails_on_an_extra_draw():
 
 
 def test_script_fails_on_a_missing_draw():
-    with pytest.raises(AssertionError, match=r"left over: .*0\.25"):
+    with pytest.raises(AssertionError, match=r"left over: \{'uniforms': \[0\.25\], 'belows': \[\]\}"):
         ScriptedDraws([0.25]).finish()
-    with pytest.raises(AssertionError, match=r"left over: .*\[3\]"):
+    with pytest.raises(AssertionError, match=r"left over: \{'uniforms': \[\], 'belows': \[3\]\}"):
         ScriptedDraws(belows=[3]).finish()
+
+
+def test_a_script_takes_what_a_generator_could_give():
+    assert ScriptedDraws(belows=[2**32 - 2]).below(2**32 - 1) == 2**32 - 2
+    with pytest.raises(ValueError, match=r"belows\[0\]: expected an integer from 0 to 4294967295"):
+        ScriptedDraws(belows=[2**32])
+
+
+def test_a_uniform_is_a_word_times_a_power_of_two():
+    words = PCG32(42).block(5) * 2.0**-32
+    rng = PCG32(42)
+    assert [rng.uniform() for _ in range(5)] == words.tolist()
 
 
 @pytest.mark.parametrize("u", [1.0, -0.1, math.nan, math.inf])

@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, BertTokenizer
 
 from bert_lab import WordPieceTokenizer, special_ids
@@ -412,6 +413,26 @@ SETTINGS = [
     {"lowercase": False, "strip_accents": True},
     {"split_cjk": False},
 ]
+
+
+def test_the_files_say_what_they_are_to_other_libraries(tmp_path):
+    tok = WordPieceTokenizer(PIECES)
+    tok.save(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert config["tokenizer_class"] == "BertTokenizer"
+    special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    assert special.items() <= config.items()
+    alone = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert alone.encode("the cat").ids == tok.encode("the cat")
+    pair = alone.encode("the cat", "the")
+    assert pair.ids == tok.encode("the cat", "the")
+    first = len(tok.encode("the cat"))
+    assert pair.type_ids == [0] * first + [1] * (len(pair.ids) - first)
+
+
+def test_training_numbers_the_inner_characters_in_their_order():
+    tok = WordPieceTokenizer.train(["zebra cab dad zebra"], 40)
+    assert tok.vocab[5:11] == ["##a", "##b", "##d", "##e", "##r", *tok.vocab[10:11]]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -114,3 +114,10 @@ def test_any_name_is_drawn_without_a_warning():
 def test_scores_that_do_not_fit(scores, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         seed_dots(scores)
+
+
+def test_a_measure_is_no_formula():
+    fig = figures.seed_dots({"a": [0.25, 0.5]}, "cost in $ and $")
+    label = fig.axes[0].xaxis.label
+    assert label.get_text() == "cost in $ and $" and not label.get_parse_math()
+    figures.png(fig)

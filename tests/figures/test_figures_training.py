@@ -203,3 +203,10 @@ def test_any_name_is_drawn_without_a_warning():
 def test_sizes_and_values_that_do_not_fit(call, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         call()
+
+
+def test_a_piece_may_be_certain():
+    fig = figures.reveal_curves(["", "a"], {"the": [0.25, 1.0]})
+    [line] = fig.axes[0].lines
+    assert line.get_ydata().tolist() == [0.25, 1.0]
+    figures.png(fig)

@@ -721,3 +721,13 @@ def test_a_model_is_loaded_in_float32_whatever_the_default(tmp_path):
         torch.set_default_dtype(torch.float32)
     assert {parameter.dtype for parameter in again.parameters()} == {torch.float32}
     assert {parameter.device.type for parameter in again.parameters()} == {"cpu"}
+
+
+def test_of_a_config_that_cannot_be_read_the_target_is_still_the_whole_model(saved):
+    content = json.loads((saved / "config.json").read_text(encoding="utf-8"))
+    (saved / "config.json").write_text(json.dumps(content | {"hidden_act": "relu"}), encoding="utf-8")
+    tensors = load_file(saved / "model.safetensors")
+    encoder = {key: value for key, value in tensors.items() if not key.startswith("cls.")}
+    save_file(encoder, saved / "model.safetensors", metadata={"format": "pt"})
+    report = checkpoint_report(saved)
+    assert report.target == "BertForMLM" and "cls.predictions.bias" in report.missing

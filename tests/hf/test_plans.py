@@ -151,3 +151,12 @@ def test_a_directory_is_needed(tmp_path):
         as_checkpoint_dir(tmp_path / "nothing")
     with pytest.raises(TypeError, match="dir: expected a path, got int"):
         as_checkpoint_dir(3)
+
+
+def test_a_kind_without_methods_of_its_own_takes_keys_as_they_are():
+    tensor = torch.ones(2)
+    kind = Names("Two", {"a": Expected("a", (2,), torch.float32)}, extras={"b": "a buffer"})
+    report = plan({"a": tensor, "b": tensor}, kind)
+    assert report.ok and report.extra == ["b"] and report.notes == () and report.renamed == {}
+    missing = plan({}, kind)
+    assert missing.missing == ["a"] and missing.hints == ()
