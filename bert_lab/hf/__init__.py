@@ -1,4 +1,4 @@
-"""The files of a checkpoint and what becomes of each key in them; it knows no model of ours.
+"""The files of a checkpoint, and which parameter each key belongs to. No model of ours is known here.
 
-May be imported: by anything above. Imports: `checks`, `files`.
+May be imported: by the core and above. Imports: `checks`, `files`, `text_table`.
 """

@@ -218,6 +218,7 @@ def test_influence_matrix_says_where_it_is_zero(values, words):
         (lambda: figures.fill_bars([]), "one to four, got 0"),
         (lambda: figures.fill_bars([[("a", 0.1)]] * 5), "one to four, got 5"),
         (lambda: figures.fill_bars([[]]), "blank 1: expected one to twelve pieces, got 0"),
+        (lambda: figures.fill_bars([[("a", 1.0)], []]), "blank 2: expected one to twelve pieces, got 0"),
         (lambda: figures.fill_bars([[("a", 0.01)] * 13]), "got 13"),
         (lambda: figures.fill_bars([[("a", 0.6), ("b", 0.6)]]), "sum to at most 1"),
         (lambda: figures.fill_bars([[("a", -0.1)]]), "sum to at most 1"),

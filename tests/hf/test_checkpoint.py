@@ -682,3 +682,21 @@ def test_a_report_loads_nothing():
     before = values(model)
     assert checkpoint_report(by_hand(), model).ok
     assert same(values(model), before)
+
+
+def test_a_layer_far_beyond_the_others_is_a_stray_key():
+    sd = bare(by_hand())
+    last = {key.replace("layer.1.", "layer.5."): value for key, value in sd.items() if "layer.1." in key}
+    sd = {key: value for key, value in sd.items() if "layer.1." not in key} | last
+    report = checkpoint_report(sd)
+    assert report.missing == []  # one layer, and not six
+    assert set(report.unexpected) == set(last)
+
+
+def test_the_width_is_told_by_the_norm_where_there_is_no_word_table():
+    sd = bare(by_hand())
+    del sd["embeddings.word_embeddings.weight"]
+    (problem,) = checkpoint_report(sd).problems
+    assert str(problem).endswith("embeddings.word_embeddings.weight: expected a value of shape [?, 8]")
+    del sd["encoder.layer.1.attention.output.dense.bias"]
+    assert "expected a value of shape [8]" in str(checkpoint_report(sd).problems[1])
