@@ -240,7 +240,7 @@ def _unusable(folder: str, part: str, error: Exception):
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    from ..course.compare import differences
+    from ..course.diff import differences
     from ..course.handout import PARTS, course_tests
     from ..course.report import painter
 

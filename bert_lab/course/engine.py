@@ -21,7 +21,7 @@ _GRACE = 60  # seconds that the server may take to begin and to end
 
 
 class Engine:
-    """A context in which `run` does jobs: dicts as in `inside.run`, with "folder" and "seconds" besides.
+    """A context in which `run` does jobs: dicts as in `run_job.run`, with "folder" and "seconds" besides.
 
     libraries: what to import once, before the first job: names of modules. workers: processes at a time
     (default: the cores that this process may use). fork: whether to fork (default: where that is safe).

@@ -17,7 +17,7 @@ from pathlib import Path
 from .engine import Engine
 from .faults import MUTANTS, Mutant
 from .handout import PARTS, course_tests
-from .matrix import kill_matrix, smallest_set
+from .kill_matrix import kill_matrix, smallest_set
 from .mutants import mutant, mutated_source
 from .submission import gather, source_of, syntax_error
 

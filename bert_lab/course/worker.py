@@ -72,14 +72,14 @@ def serve(libraries: list[str], workers: int) -> None:
     """Fork a child for each job that comes in, so many at a time, until the input ends."""
     for library in libraries:
         importlib.import_module(library)
-    from bert_lab.course import inside
+    from bert_lab.course import run_job
 
     gc.freeze()  # so that collecting garbage in a child copies none of this memory
     waiting, running, asked = deque(), {}, b""
     try:
         while True:
             while waiting and len(running) < workers:
-                pid, descriptor, run = _fork(waiting.popleft(), inside)
+                pid, descriptor, run = _fork(waiting.popleft(), run_job)
                 running[pid] = descriptor, run
             listening = [0, *(descriptor for descriptor, _ in running.values())]
             ready, _, _ = select.select(listening, [], [], _WAIT if running else None)
@@ -118,22 +118,22 @@ def _look(pid: int, descriptor: int, run: Run) -> dict | None:
     return run.result(os.waitstatus_to_exitcode(status), ended)
 
 
-def _fork(job: dict, inside) -> tuple[int, int, Run]:
+def _fork(job: dict, run_job) -> tuple[int, int, Run]:
     """A child that does the job: its process id, where its events come from, and the run."""
     run = Run(job)
     source, sink = os.pipe()
-    pid = os.fork() or _child(run, sink, inside)
+    pid = os.fork() or _child(run, sink, run_job)
     os.close(sink)
     os.set_blocking(source, False)
     return pid, source, run
 
 
-def _child(run: Run, sink: int, inside):
+def _child(run: Run, sink: int, run_job):
     """What the child does; it never returns."""
     code = 70  # of an error that is ours
     try:
         os.setsid()
-        code = inside.run(run.job, run.place, inside.reporter(_alone_with(sink)))
+        code = run_job.run(run.job, run.place, run_job.reporter(_alone_with(sink)))
     finally:
         os._exit(code)
 
@@ -216,9 +216,9 @@ def _do_one(place: Path) -> int:
     sink = _alone_with(1)
     for library in job["libraries"]:
         importlib.import_module(library)
-    from bert_lab.course import inside
+    from bert_lab.course import run_job
 
-    return inside.run(job, place, inside.reporter(sink))
+    return run_job.run(job, place, run_job.reporter(sink))
 
 
 if __name__ == "__main__":

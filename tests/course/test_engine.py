@@ -8,7 +8,7 @@ import pytest
 from course_helpers import HAND, HEAD, measured, write  # noqa: F401 (a fixture)
 
 from bert_lab.course import engine as engine_module
-from bert_lab.course import inside, worker
+from bert_lab.course import run_job, worker
 from bert_lab.course.engine import CAN_FORK, Engine
 from bert_lab.course.grading import outcome
 from bert_lab.course.mutants import mutant, mutated_source
@@ -264,8 +264,8 @@ def test_skips_and_expected_failures_are_told(tmp_path):
 
 
 def test_systems_without_limits_and_groups_are_served_too(monkeypatch):
-    monkeypatch.setattr(inside, "resource", None)
-    assert inside._limit() is None
+    monkeypatch.setattr(run_job, "resource", None)
+    assert run_job._limit() is None
     monkeypatch.delattr(os, "killpg", raising=False)
     killed = []
     worker.kill(type("Process", (), {"kill": lambda self: killed.append(True)})())

@@ -5,7 +5,7 @@ import re
 import pytest
 from course_filling import filled, filled_folder
 
-from bert_lab.course.compare import differences
+from bert_lab.course.diff import differences
 from bert_lab.course.handout import PARTS, start
 
 LAYER = ["BertLayer", "BertLayer.__init__", "BertLayer.forward", "BertLayer.unpadded"]

@@ -1,6 +1,6 @@
 """The kill matrix as text, and the tests that would do."""
 
-from bert_lab.course.matrix import WIDTH, kill_matrix, smallest_set
+from bert_lab.course.kill_matrix import WIDTH, kill_matrix, smallest_set
 
 
 def test_the_matrix_has_a_row_a_test_and_a_column_a_mutant():
