@@ -92,7 +92,7 @@ class Unpadded(Rows):
         """Each one's place in its row, [N]"""
         return self.take(torch.arange(self.shape[1], device=self.real.device).expand(self.shape))
 
-    def attend(self, qkv: Tensor, dropout: float = 0.0) -> Tensor:
+    def attend(self, qkv: Tensor, dropout: float) -> Tensor:
         """`mix` in each group of rows: [N, 3, H, k] -> [N, d]"""
         parts = qkv.split([group.count for group in self.groups])
         return torch.cat([group.mix(x, dropout) for group, x in zip(self.groups, parts, strict=True)])

@@ -509,3 +509,10 @@ def test_many_rows_are_attended_in_parts_of_like_length():
     causal = torch.ones(9, 9, dtype=torch.bool).tril()
     maps = attention_maps(model, ids, types, mask, allowed=causal)
     assert (maps.triu(1) == 0).all()
+
+
+@pytest.mark.parametrize("kind", [BertLayer, BertEncoder, BertForMLM])
+def test_weights_come_from_seed_0_where_no_generator_is_given(kind):
+    first, second = kind(TINY).state_dict(), kind(TINY, PCG32(0)).state_dict()
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from oracles import slow_example_stream, slow_splitmix64
 
 from bert_lab import PCG32, ScriptedDraws, normal_init, sample_categorical
-from bert_lab.rng import _BLOCK, _mix64, epoch_order, example_stream
+from bert_lab.rng import _BLOCK, _mix64, cumulative_weights, epoch_order, example_stream
 
 seeds = st.integers(0, 2**64 - 1)
 streams = st.integers(0, 2**63 - 1)
@@ -415,3 +415,9 @@ def test_normal_refuses_bad_arguments():
     with pytest.raises(TypeError, match="rng: expected a PCG32, got Generator"):
         normal_init(2, 1.0, np.random.default_rng(0))
     assert rng == PCG32(0)
+
+
+def test_cumulative_weights_has_a_sum_for_each_weight():
+    assert cumulative_weights([0.25, 0.5, 0.25]) == [0.25, 0.75, math.inf]
+    assert cumulative_weights([0.5, 0.5, 0, 0]) == [0.5, math.inf, math.inf, math.inf]
+    assert cumulative_weights([0, 1, 0]) == [0.0, math.inf, math.inf]

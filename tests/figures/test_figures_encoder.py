@@ -147,6 +147,23 @@ def test_few_tokens_are_said_in_full():
     figures.png(fig)
 
 
+@pytest.mark.parametrize(
+    ("size", "said"), [(12, ", each looks most: "), (13, ": the largest weight of a row")]
+)
+def test_up_to_twelve_tokens_are_said_one_by_one(size, said):
+    fig = figures.attention_map(np.eye(size), [str(i) for i in range(size)])
+    assert fig.alt.startswith(f"Attention map of {size} tokens{said}")
+    assert ("'3' at '3' (1.0000)" in fig.alt) == (size == 12)
+    figures.png(fig)
+
+
+@pytest.mark.parametrize(("size", "named"), [(32, True), (33, False)])
+def test_up_to_thirty_two_tokens_are_named(size, named):
+    fig = figures.attention_map(np.eye(size), ["w"] * size)
+    assert ([text for _, text in ticks(fig.axes[0].yaxis)] == ["w"] * size) == named
+    figures.png(fig)
+
+
 @pytest.mark.parametrize(("size", "heads"), [(1, ()), (9, ()), (12, (4,)), (33, ()), (512, ()), (512, (4,))])
 def test_every_size_draws(size, heads):
     fig = figures.attention_map(uniform(size, *heads), ["t"] * size)

@@ -36,6 +36,7 @@ def test_rungs_below_the_limit_are_plain_and_checked():
     assert [bar[3:] for bar in bars(ax, lying=True)] == [(SKY, BLACK, "")] * 3
     check_places(ax, ends)
     assert ticks(ax.yaxis) == [(0, "embeddings"), (1, "logits"), (2, "$loss$")]
+    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
     assert lines(ax) == [([1e-5, 1e-5], [0, 1], BLACK, "--", "None")]
     assert ax.get_title(loc="left") == "\N{CHECK MARK} below 1e-05    \N{BALLOT X} not below"
     assert fig.alt == "Parity ladder of 3 rungs, sizes on a log scale, limit 1e-05: all rungs lie below it."

@@ -700,3 +700,16 @@ def test_the_width_is_told_by_the_norm_where_there_is_no_word_table():
     assert str(problem).endswith("embeddings.word_embeddings.weight: expected a value of shape [?, 8]")
     del sd["encoder.layer.1.attention.output.dense.bias"]
     assert "expected a value of shape [8]" in str(checkpoint_report(sd).problems[1])
+
+
+def test_a_report_for_a_model_without_values_is_refused():
+    with pytest.raises(ValueError, match="on the meta device"):
+        checkpoint_report(by_hand(), BertForMLM(CONFIG).to("meta"))
+
+
+def test_a_report_of_a_file_that_cannot_be_read_names_it(tmp_path):
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(b"")
+    report = checkpoint_report(path)
+    assert (report.target, report.files, report.path) == ("BertForMLM", ("w.safetensors",), str(path))
+    assert [problem.kind for problem in report.problems] == ["file"]
