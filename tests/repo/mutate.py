@@ -324,11 +324,12 @@ def start(tests: list[str], module: str, number: int, folder: Path, took: dict[s
         log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        os.chdir(ROOT)
+        os.chdir(folder)  # what a wrong path writes goes with it
         os.environ["PYTHONPATH"] = str(folder if number >= 0 else ROOT)
         sys.path.insert(0, str(folder if number >= 0 else ROOT))
         for path in tests:
-            if status := pytest.main([*OPTIONS.split(), path], [Plugin(took)]):
+            here = [f"--rootdir={ROOT}", f"-c={ROOT / 'pyproject.toml'}", str(ROOT / path)]
+            if status := pytest.main([*OPTIONS.split(), *here], [Plugin(took)]):
                 os._exit(status)
         (folder / "took").write_text(json.dumps(took))
         os._exit(0)
