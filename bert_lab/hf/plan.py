@@ -98,7 +98,7 @@ def sizes_of(value) -> tuple | None:
 
 def _dtype(value) -> str:
     if isinstance(value, (Tensor, np.ndarray)):
-        return str(value.dtype).removeprefix("torch.")
+        return short_name(value.dtype)
     return type(value).__name__
 
 
@@ -107,8 +107,8 @@ def _describe(value) -> str:
     return _dtype(value) if shape is None else f"{_dtype(value)} {show_shape(shape)}"
 
 
-def short_name(dtype: torch.dtype) -> str:
-    """float32 for torch.float32."""
+def short_name(dtype: torch.dtype | np.dtype) -> str:
+    """float32 for torch.float32, and for NumPy's."""
     return str(dtype).removeprefix("torch.")
 
 
