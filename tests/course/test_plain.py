@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +40,10 @@ def test_it_passes_the_course_tests(course_test):
 def test_it_holds_every_name_of_the_contract():
     names = (*PARTS["whole"], "PCG32", "sample_categorical", "normal_init")
     assert [name for name in names if getattr(plain, name).__module__ != plain.__name__] == []
+
+
+def test_it_can_be_read_at_one_sitting():
+    assert len(Path(plain.__file__).read_text(encoding="utf-8").splitlines()) < 450
 
 
 # --- draws
@@ -161,7 +166,7 @@ def test_outputs_loss_and_every_gradient(mask, every, with_types, dtype, atol):
         (loss + (logits**2).mean() / 10).backward()
     for (name, ours), theirs in zip(fast.named_parameters(), slow.parameters(), strict=True):
         assert theirs.grad.isfinite().all(), name
-        torch.testing.assert_close(ours.grad, theirs.grad, atol=atol * 10, rtol=atol, msg=name)
+        torch.testing.assert_close(ours.grad, theirs.grad, atol=atol, rtol=atol, msg=name)
 
 
 def test_a_layer_and_who_may_look_at_whom():
