@@ -71,7 +71,7 @@ def add(commands) -> None:
         "diff",
         "your code beside the reference, function by function, once the course tests pass",
         "bert-lab diff my-bert",
-        "Lines with - are yours, lines with + the reference's.",
+        "Lines with - are yours, lines with + those of the plain reference.",
     )
     diff.add_argument("folder", metavar="DIR", help="the folder with bert.py")
     _add_part(diff)
@@ -240,6 +240,7 @@ def _unusable(folder: str, part: str, error: Exception):
 
 
 def run_diff(options: argparse.Namespace) -> int:
+    from ..course.contract import source_path
     from ..course.diff import differences
     from ..course.handout import PARTS, course_tests
     from ..course.report import painter
@@ -259,6 +260,7 @@ def run_diff(options: argparse.Namespace) -> int:
             print(f"## {name}{'' if text else ': the same'}")
             for line in text.splitlines():
                 print(paint(line, kinds[line[0]]) if line[:1] in kinds else line)
+    print(f"\nThe reference as a whole, with its helpers: {source_path('course.plain')}")
     return 0
 
 

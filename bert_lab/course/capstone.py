@@ -1,7 +1,7 @@
 """The capstone of the book: a masking routine with an unknown fault, and a judge of what a reader found out.
 
-The routine is the reference's loop with one line changed. All of these faults pass the worked example of the
-course text, section 3, and none is among the rows of `faults`: a reader has to find a new one.
+The routine is that of the plain reference with one line changed. All of these faults pass the worked example
+of the course text, section 3, and none is among the rows of `faults`: a reader has to find a new one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import bert_lab
-from bert_lab import masking
 from bert_lab.checks import as_index
+from bert_lab.course import plain
 from bert_lab.rng import PCG32
 
 NOT_TRIED = "not tried yet"
@@ -32,18 +32,18 @@ class _Fault:
 
 _FAULTS = (
     _Fault(
-        "inputs = ids.copy()",
-        "inputs = ids",
-        "A copy is a waste of memory: nobody will look at the old ids again.",
+        "return inputs, labels",
+        "return inputs.ravel(), labels.ravel()",
+        "Ids are a row of ids, so what comes back is a row too.",
         (
-            "All that comes back is right. What else can a routine do?",
-            "Give it a NumPy array of int64, and let it hide something.",
-            "Compare what you gave it, before the call and after it.",
+            "Every number that comes back is right. What else does a result have?",
+            "Give it a batch of rows, as a list of lists or as an array.",
+            "What comes back has the form of what went in.",
         ),
     ),
     _Fault(
-        "if special[t]:",
-        "if special[t] or original == mask_id:",
+        "if special[t] or rng.uniform() >= p:",
+        "if special[t] or ids[t] == mask_id or rng.uniform() >= p:",
         "[MASK] is a special token, so it can be skipped whatever the flags say.",
         (
             "Who decides which positions may be picked?",
@@ -52,8 +52,8 @@ _FAULTS = (
         ),
     ),
     _Fault(
-        "if rng.uniform() >= p:",
-        "if rng.uniform() > p:",
+        "if special[t] or rng.uniform() >= p:",
+        "if special[t] or rng.uniform() > p:",
         "A draw that equals p exactly does not happen, so the sign does not matter.",
         (
             "Where does one rule end and the next one begin?",
@@ -62,8 +62,8 @@ _FAULTS = (
         ),
     ),
     _Fault(
-        "labels[t] = original",
-        "labels[t] = original or IGNORE",
+        "labels[t] = ids[t]",
+        "labels[t] = ids[t] or IGNORE",
         "An id of 0 is padding, and padding has no label.",
         (
             "Is the label the original id, whatever that id is?",
@@ -72,8 +72,8 @@ _FAULTS = (
         ),
     ),
     _Fault(
-        "for t, original in enumerate(ids):",
-        "for t, original in enumerate(ids[:512]):",
+        "for t in np.ndindex(ids.shape):",
+        "for t in np.ndindex(ids[:512].shape):",
         "BERT has 512 positions, so nobody can want more.",
         (
             "Does it go on doing what it does at first?",
@@ -117,9 +117,9 @@ _FAULTS = (
 class Capstone:
     """A masking routine with a fault, another one for many numbers; the same number gives the same one.
 
-    `bert` is a namespace like the package itself, with the faulty `mlm_mask` in it. `source` is the loop as
-    it should be, with numbered lines: in one of them is the fault. `hint(step)` helps, in three steps, and
-    `hand_in(test, line)` judges.
+    `bert` is a namespace like the package itself, with the faulty `mlm_mask` in it. `source` is the routine
+    as it should be, after the checks of its arguments, with numbered lines: in one of them is the fault.
+    `hint(step)` helps, in three steps, and `hand_in(test, line)` judges.
 
     number: an int, 0 <= number < 2^64; TypeError or ValueError otherwise.
     """
@@ -189,21 +189,22 @@ class Capstone:
         return True, f"right: it is in line {named[0]}"
 
 
+_AFTER_CHECKS = "    ids = as_array("  # how the first line after the checks begins
+
+
 def _loop() -> str:
-    """The reference's loop without its docstring."""
-    first, *lines = inspect.getsource(masking._mask_one_by_one).splitlines()
-    return "\n".join([first, *(line for line in lines if '"""' not in line)])
+    """The plain `mlm_mask` without its docstring and the checks of its arguments."""
+    source = inspect.getsource(plain.mlm_mask)
+    return source.partition("\n")[0] + "\n" + source[source.index(_AFTER_CHECKS) :]
 
 
 def _faulty_routine(fault: _Fault) -> Callable:
-    """`mlm_mask` with this fault, for every generator; tracebacks do not show its lines."""
-    names = dict(vars(masking))
-    loop = _loop()
-    if loop.count(fault.old + "\n") != 1:
-        raise ValueError(f"expected the line {fault.old!r} once in the reference's loop")
-    source = loop.replace(fault.old + "\n", fault.new + "\n") + "\n" + inspect.getsource(masking.mlm_mask)
+    """`mlm_mask` with this fault; tracebacks do not show its lines."""
+    names, source = dict(vars(plain)), inspect.getsource(plain.mlm_mask)
+    if source.count(fault.old + "\n") != 1:
+        raise ValueError(f"expected the line {fault.old!r} once in the plain mlm_mask")
+    source = source.replace(fault.old + "\n", fault.new + "\n")
     exec(compile(source, "<a masking routine with a fault>", "exec"), names)
-    names["mask_in_blocks"] = names["_mask_one_by_one"]
     return names["mlm_mask"]
 
 

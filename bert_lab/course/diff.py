@@ -1,4 +1,4 @@
-"""A learner's code beside the reference, definition by definition."""
+"""A learner's code beside the plain reference, definition by definition."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from .contract import HOME, source_path
+from .contract import source_path
 from .handout import PARTS
 
 
 def differences(path: str | os.PathLike) -> list[tuple[str, str]]:
-    """Compare a learner's bert.py with the reference: `[(name, diff), ...]` in the contract's order.
+    """Compare a learner's bert.py with `plain.py`: `[(name, diff), ...]` in the contract's order.
 
     After a class come its methods, as "BertLayer.forward". A diff is "" where both are the same, and
     otherwise unified, from the learner's (-) to the reference's (+). Where only one side has a name, a
@@ -39,7 +39,7 @@ def differences(path: str | os.PathLike) -> list[tuple[str, str]]:
     theirs = _definitions(*_parse(file))
     found = []
     for name in PARTS["whole"]:
-        reference = _reference(HOME[name])[name]
+        reference = _reference()[name]
         mine = theirs.get(name, {})
         if not mine:
             reference = {"": "\n\n".join(reference.values())}  # a missing class is one thing, not five
@@ -60,8 +60,8 @@ def _diff(name: str, mine: str | None, reference: str | None, file: str) -> str:
 
 
 @functools.cache
-def _reference(module: str) -> dict[str, dict[str, str]]:
-    return _definitions(*_parse(source_path(module)))
+def _reference() -> dict[str, dict[str, str]]:
+    return _definitions(*_parse(source_path("course.plain")))
 
 
 # ---- reading

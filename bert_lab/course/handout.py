@@ -1,6 +1,6 @@
 """What a learner is handed: a module to write, the start of tests of one's own, and a page that says how.
 
-The module is made from the reference's own source, so that its signatures and words stand in one place.
+The module is cut from `plain.py`, so that signatures and words stand in one place.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import contextlib
 import errno
 import functools
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .contract import HOME, source_path
+from .contract import source_path
 
 _MASKING = ("mlm_mask", "special_ids", "mlm_batch")
 _MODEL = ("BertConfig", "BertLayer", "BertEncoder", "BertForMLM")
@@ -71,15 +70,6 @@ def _names(part: str) -> tuple[str, ...]:
 
 
 _METHODS = ("__init__", "__post_init__", "named_parameters", "forward")  # those of the contract
-# The reference's docstrings, for a reader who has neither its own errors nor the course text.
-_REWORDED = (
-    (r"; the course text, section [\d.]+\.", "."),
-    (r"the course text, section 2\.4(, for the names)?\.", 'chapter 07 of the book, "Which name is which".'),
-    (r" \(course text, section \d\)", ""),
-    (r"CheckpointError: a ValueError that", "ValueError: one that"),
-    (r"CheckpointError", "ValueError"),
-    (r"\bA (\w+Error) too where", r"A \1 where"),
-)
 
 
 def stub(part: str = "whole") -> str:
@@ -94,7 +84,7 @@ def stub(part: str = "whole") -> str:
 
 
 def _stub_of(name: str) -> str:
-    lines, nodes = _source(HOME[name])
+    lines, nodes = _plain()
     node = nodes[name]
     if isinstance(node, ast.FunctionDef):
         return "\n".join(_function(lines, node, name))
@@ -116,18 +106,14 @@ def _function(lines: list[str], node: ast.FunctionDef, name: str) -> Iterator[st
 def _opening(lines: list[str], node: ast.FunctionDef | ast.ClassDef) -> list[str]:
     """A definition's decorators, its signature, and its docstring if it has one, line by line."""
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    if ast.get_docstring(node) is None:
-        return lines[first - 1 : node.body[0].lineno - 1]
-    text = "\n".join(lines[first - 1 : node.body[0].end_lineno])
-    for pattern, words in _REWORDED:
-        text = re.sub(pattern, words, text)
-    return text.split("\n")
+    last = node.body[0].end_lineno if ast.get_docstring(node) else node.body[0].lineno - 1
+    return lines[first - 1 : last]
 
 
 @functools.cache
-def _source(module: str) -> tuple[list[str], dict[str, ast.stmt]]:
-    """The lines of a module of the reference, and its functions and classes by name."""
-    text = source_path(module).read_text(encoding="utf-8")
+def _plain() -> tuple[list[str], dict[str, ast.stmt]]:
+    """The lines of the plain reference, and its functions and classes by name."""
+    text = source_path("course.plain").read_text(encoding="utf-8")
     kinds = (ast.FunctionDef, ast.ClassDef)
     return text.split("\n"), {node.name: node for node in ast.parse(text).body if isinstance(node, kinds)}
 
@@ -240,17 +226,13 @@ The parameters of a BertForMLM have these names, in this order; those of a bare 
 First weights of tables and linear layers: normal_init(shape, 0.02, rng), in that order.
 """
 
-from __future__ import annotations
-
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from bert_lab import PCG32, WordPieceTokenizer, normal_init, sample_categorical
-from bert_lab.rng import UniformDraws
-from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -265,14 +247,8 @@ Each docstring says what is wanted, README.md in which order. Replace each `rais
 Shapes: B batch, T positions.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 from bert_lab import PCG32, WordPieceTokenizer, sample_categorical
-from bert_lab.rng import UniformDraws
-from numpy.typing import ArrayLike, NDArray
 
 BERT_SPLIT = (0.8, 0.1, 0.1)  # of the picked positions: shown as [MASK], as a random token, as they are
 ''',
