@@ -130,7 +130,7 @@ class Capstone:
         self.bert = ModuleType("bert_with_a_fault", "bert_lab with a fault in its mlm_mask.")
         self.bert.__getattr__ = functools.partial(getattr, bert_lab)
         self.bert.mlm_mask = _faulty_routine(self._fault)
-        lines = _loop().splitlines()
+        lines = masking_routine().splitlines()
         self.source = "\n".join(f"{i:>2}  {line}" for i, line in enumerate(lines, 1))
         self._lines = [line.strip() for line in lines]
 
@@ -192,7 +192,7 @@ class Capstone:
 _AFTER_CHECKS = "    ids = as_array("  # how the first line after the checks begins
 
 
-def _loop() -> str:
+def masking_routine() -> str:
     """The plain `mlm_mask` without its docstring and the checks of its arguments."""
     source = inspect.getsource(plain.mlm_mask)
     return source.partition("\n")[0] + "\n" + source[source.index(_AFTER_CHECKS) :]

@@ -3,6 +3,7 @@
 import html
 
 from bert_lab.checks import as_index
+from bert_lab.course.capstone import masking_routine
 from bert_lab.labs.microscope import trace
 from bert_lab.labs.strip import fates_of
 from bert_lab.masking import mlm_mask
@@ -138,14 +139,16 @@ class Worksheet:
         title = f"{'Key to worksheet' if key else 'Worksheet'} {self.seed}"
         who = "" if key else '<span class="who">Name</span>'
         lines = _paragraph(self.answer()) if key else f"<ol>{_each('li', _STEPS)}</ol>"
+        code = f"\n<pre>{html.escape(masking_routine())}</pre>" if key else ""
         head = "".join(
             f'<th scope="col"{" class=write" if blank else ""}>{html.escape(name)}</th>'
             for name, blank in zip(_COLUMNS, [False] * 4 + [True] * 5, strict=True)
         )
         body = "\n".join(f"<tr>{_each('td', row)}</tr>" for row in self.rows(key))
+        kind = ' class="key"' if key else ""
         return (
-            f"<section>\n<header><h1>{title}</h1>{who}</header>\n{_paragraph(self.task())}\n{lines}\n"
-            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</section>"
+            f"<section{kind}>\n<header><h1>{title}</h1>{who}</header>\n{_paragraph(self.task())}\n{lines}\n"
+            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>{code}\n</section>"
         )
 
 
@@ -189,6 +192,8 @@ ol { margin: 0.5rem 0; padding-left: 1.5rem }
 table { border-collapse: collapse; width: 100%; margin-top: 1rem }
 th, td { border: 1px solid #000; padding: 0.2rem 0.5rem; text-align: left; white-space: nowrap }
 td { height: 13mm }
+.key td { height: auto }
+pre { margin: 0.5rem 0 0; font-size: 9pt; line-height: 1.2; overflow-x: auto }
 th.write { width: 13% }
 @page { size: landscape; margin: 12mm }
 @media print {
@@ -203,7 +208,7 @@ def worksheet_page(seed: int, count: int = 1, key: bool = False) -> str:
     """Worksheets to print: an HTML document with the sheets of the seeds from `seed` on.
 
     Each sheet is one page. With `key`, the keys follow after all the sheets, one page each, so that a teacher
-    can take them from the end of the pile.
+    can take them from the end of the pile. Under each key stands the plain code of the masking.
 
     seed: 0 <= seed < 2^64, for the last sheet too. count: 1 to 200. key: True or False. Raises TypeError or
     ValueError for anything else.

@@ -1,5 +1,6 @@
 """Worksheets: every seed gives a sentence that can be masked by hand, and the key is what the hand finds."""
 
+import html
 import html.parser
 import re
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from bert_lab import PCG32, ScriptedDraws, mlm_mask
+from bert_lab.course.capstone import masking_routine
 from bert_lab.labs import worksheet, worksheets
 from bert_lab.labs.worksheets import MASK_ID, MAX_SHEETS, TINY_VOCAB, P, V, worksheet_page
 
@@ -190,6 +192,13 @@ def test_the_steps_on_the_sheet_are_those_of_the_masking():
             if action < 0.9:
                 inputs[t] = MASK_ID if action < 0.8 else next(belows)
         assert (inputs, labels) == (sheet.inputs, sheet.labels)
+
+
+def test_the_plain_code_stands_under_each_key_and_on_no_sheet():
+    sheet, key = worksheet_page(7, key=True).split('<section class="key">')
+    assert "rng.uniform()" not in sheet and key.count("<pre>") == 1
+    code = html.unescape(key.partition("<pre>")[2].partition("</pre>")[0])
+    assert code == masking_routine() and "if special[t] or rng.uniform() >= p:" in code
 
 
 def test_many_sheets_and_the_last_seed():
