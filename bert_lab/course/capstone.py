@@ -7,7 +7,6 @@ of the course text, section 3, and none is among the rows of `faults`: a reader 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -15,6 +14,7 @@ from types import ModuleType
 import bert_lab
 from bert_lab.checks import as_index
 from bert_lab.course import plain
+from bert_lab.course.contract import plain_source
 from bert_lab.rng import PCG32
 
 NOT_TRIED = "not tried yet"
@@ -194,13 +194,13 @@ _AFTER_CHECKS = "    ids = as_array("  # how the first line after the checks beg
 
 def masking_routine() -> str:
     """The plain `mlm_mask` without its docstring and the checks of its arguments."""
-    source = inspect.getsource(plain.mlm_mask)
+    source = plain_source("mlm_mask") + "\n"
     return source.partition("\n")[0] + "\n" + source[source.index(_AFTER_CHECKS) :]
 
 
 def _faulty_routine(fault: _Fault) -> Callable:
     """`mlm_mask` with this fault; tracebacks do not show its lines."""
-    names, source = dict(vars(plain)), inspect.getsource(plain.mlm_mask)
+    names, source = dict(vars(plain)), plain_source("mlm_mask") + "\n"
     if source.count(fault.old + "\n") != 1:
         raise ValueError(f"expected the line {fault.old!r} once in the plain mlm_mask")
     source = source.replace(fault.old + "\n", fault.new + "\n")

@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import errno
-import functools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .contract import source_path
+from .contract import first_line, plain_definitions
 
 _MASKING = ("mlm_mask", "special_ids", "mlm_batch")
 _MODEL = ("BertConfig", "BertLayer", "BertEncoder", "BertForMLM")
@@ -84,7 +83,7 @@ def stub(part: str = "whole") -> str:
 
 
 def _stub_of(name: str) -> str:
-    lines, nodes = _plain()
+    lines, nodes = plain_definitions()
     node = nodes[name]
     if isinstance(node, ast.FunctionDef):
         return "\n".join(_function(lines, node, name))
@@ -105,17 +104,8 @@ def _function(lines: list[str], node: ast.FunctionDef, name: str) -> Iterator[st
 
 def _opening(lines: list[str], node: ast.FunctionDef | ast.ClassDef) -> list[str]:
     """A definition's decorators, its signature, and its docstring if it has one, line by line."""
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     last = node.body[0].end_lineno if ast.get_docstring(node) else node.body[0].lineno - 1
-    return lines[first - 1 : last]
-
-
-@functools.cache
-def _plain() -> tuple[list[str], dict[str, ast.stmt]]:
-    """The lines of the plain reference, and its functions and classes by name."""
-    text = source_path("course.plain").read_text(encoding="utf-8")
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return text.split("\n"), {node.name: node for node in ast.parse(text).body if isinstance(node, kinds)}
+    return lines[first_line(node) - 1 : last]
 
 
 # ---- the folder
